@@ -26,7 +26,7 @@ from nasbench1shot1.experiments.comparison.entries import (
     TuningEntry,
 )
 from nasbench1shot1.experiments.comparison.statistics import Comparison, Contender
-from nasbench1shot1.experiments.comparison.tasks import TaskComparison
+from nasbench1shot1.experiments.comparison.tasks import TaskComparison, separate
 from nasbench1shot1.experiments.rescoring import recorded_table, warn_of_other_values
 from nasbench1shot1.ground.errors import InvalidInputError, UserError, option, quoted_option, unknown_name
 from nasbench1shot1.one_shot_search.group import SearchGroup
@@ -212,23 +212,24 @@ def _comparison(
             baseline = Baseline.of(space, scored_on, baseline.bounds, facts.dataset, goal.guide.metric)
         facts = facts._replace(table=scored_on.id)
         goal = goal if goal.is_default else goal.on_table(scored_on, facts.dataset)
-    mean = _mean_regret(every[0], scored_on, facts, goal, baseline)
+    mean = mean_regret(every[0], scored_on, facts.dataset, goal, baseline)
     band = checked_spread(spread)
     return Comparison(contenders, axis, facts, goal, scored_on is not None, band, baseline, regrets, mean)
 
 
-def _mean_regret(
-    entry: Entry, scored_on: Table | None, facts: Facts, goal: Goal, baseline: Baseline | None
+def mean_regret(
+    entry: Entry, scored_on: Table | None, dataset: str, goal: Goal, baseline: Baseline | None
 ) -> float | None:
-    """Return the mean test regret of the networks of the space, within the bounds if there are any.
+    """Return the mean test regret of the networks of a run's space, within the bounds if there are any.
 
-    None if the table cannot be opened, or does not have all test values.
+    `scored_on` is the table of the regrets; None: the run's own. The result is None if the table cannot be opened, or
+    does not have all test values.
     """
     with suppress(UserError):
         table = recorded_table(entry.run) if scored_on is None else scored_on
         if table is not None:
             space, within = search_space(entry.configs[0]["space"]).name, baseline.bounds if baseline else None
-            return mean_regret_of(space, facts.dataset, table, within, goal.guide.metric)
+            return mean_regret_of(space, dataset, table, within, goal.guide.metric)
     return None
 
 
@@ -323,7 +324,15 @@ def labels_of(entries: Sequence[Entry], labels: Sequence[str] | None) -> list[st
 
     Raises InvalidInputError if the number of labels is wrong, a label is empty, or a label repeats.
     """
-    found = [label.strip() for label in checked_labels(labels, _default_labels(entries), "run")]
+    return distinct_labels(labels, [entry.name for entry in entries], [entry.folder for entry in entries])
+
+
+def distinct_labels(labels: Sequence[str] | None, names: Sequence[str], folders: Sequence[Path]) -> list[str]:
+    """Return the given labels of runs, or their names, with the folder where a name repeats.
+
+    Errors are as in `labels_of`.
+    """
+    found = [label.strip() for label in checked_labels(labels, _default_labels(names, folders), "run")]
     if not all(found) or len(set(found)) < len(found):
         raise InvalidInputError(
             f"{quoted_option('labels', ','.join(found))} contains an empty or repeated label: give different labels"
@@ -331,14 +340,14 @@ def labels_of(entries: Sequence[Entry], labels: Sequence[str] | None) -> list[st
     return found
 
 
-def _default_labels(entries: Sequence[Entry]) -> list[str]:
-    names = [entry.name for entry in entries]
+def _default_labels(names: Sequence[str], folders: Sequence[Path]) -> list[str]:
+    found = list(names)
     for part in (lambda folder: folder.resolve().name, str):
-        names = [
-            f"{entry.name} ({part(entry.folder)})" if names.count(name) > 1 else name
-            for entry, name in zip(entries, names, strict=True)
+        found = [
+            f"{name} ({part(folder)})" if found.count(shown) > 1 else shown
+            for shown, name, folder in zip(found, names, folders, strict=True)
         ]
-    return names
+    return found
 
 
 def axis_of(entries: Sequence[Entry], over: str | None) -> Over:
@@ -412,16 +421,13 @@ def _tasks_of(entries: Sequence[Entry], is_rescored: bool) -> dict[str, list[Ent
     Raises InvalidInputError if the runs have different objectives, or the searches of one group differ.
     """
     _check_equal(entries, ["objective"])
-    by_place: dict[Facts, list[Entry]] = {}
-    for entry in entries:
-        check_comparable([entry], is_rescored)
-        facts = min(entry.facts)
-        by_place.setdefault(facts._replace(table="") if is_rescored else facts, []).append(entry)
-    tasks: dict[tuple[Facts, str], list[Entry]] = {}
-    for facts, own in by_place.items():
-        for scale in dict.fromkeys(entry.scale for entry in own if entry.scale is not None) or {"": None}:
-            tasks[facts, scale] = [entry for entry in own if entry.scale in (scale, None)]
-    parts = [(str(own[0].configs[0]["space"]), facts.dataset, scale) for (facts, scale), own in tasks.items()]
+
+    def place(entry: Entry) -> Facts:
+        facts = check_comparable([entry], is_rescored)
+        return facts._replace(table="") if is_rescored else facts
+
+    tasks = separate(entries, place, lambda entry: entry.scale)
+    parts = [(str(own[0].configs[0]["space"]), facts.dataset, scale or "") for (facts, scale), own in tasks.items()]
     shown = [0, *(place for place in (1, 2) if len({part[place] for part in parts} - {""}) > 1)]
     names = ["/".join(filter(None, (part[place] for place in shown))) for part in parts]
     if len(set(names)) < len(names):

@@ -326,7 +326,7 @@ def _title(comparison: Comparison) -> str:
 
 def over_text(over: Over) -> str:
     """Return the horizontal axis as the end of a title, such as "over search epochs"."""
-    return f"over { ({EPOCHS: 'search epochs'}.get(over, over.replace('-', ' '))) }"
+    return f"over {'search epochs' if over == EPOCHS else over.replace('-', ' ')}"
 
 
 def caption(comparison: Comparison) -> str:

@@ -9,12 +9,11 @@ from typing import Any, ClassVar, Final, Literal, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.black_box_search.goal import Goal
 from nasbench1shot1.black_box_search.record import BlackBoxStudy
 from nasbench1shot1.display.curves import Trace
-from nasbench1shot1.evaluator import Baseline, Judge, Score
-from nasbench1shot1.experiments.rescoring import recorded_table, rescore, rescore_study
+from nasbench1shot1.evaluator import Baseline
+from nasbench1shot1.experiments.rescoring import recorded_table, rescore, rescore_black_box, rescore_study
 from nasbench1shot1.experiments.tuning.trajectory import trajectory
 from nasbench1shot1.ground.errors import InvalidInputError, option
 from nasbench1shot1.ground.text import counted
@@ -332,36 +331,26 @@ class BlackBoxEntry(Entry):
 
     def repetitions(self, over: Over, table: Table | None) -> list[Trace]:
         """See `Entry`."""
-        known: dict[str, Score] = {}
-        return [self._repetition(line, over, table, known) for line in self.study.lines]
+        study = self.study if table is None else rescore_black_box(self.study, table)
+        return [self._repetition(line, over) for line in study.lines]
 
-    def _repetition(self, line: Mapping[str, Any], over: Over, table: Table | None, known: dict[str, Score]) -> Trace:
+    def _repetition(self, line: Mapping[str, Any], over: Over) -> Trace:
         time, end = (0, "simulated_seconds") if over == SIMULATED_TIME else (1, "evaluations")
         incumbents, limit = line["incumbents"], self.study.config["seconds"] if over == SIMULATED_TIME else None
-        regrets, is_measured = [entry[-1] for entry in incumbents], line["test_measured"]
-        if table is not None:
-            scores = [self._score(entry[2], table, known) for entry in incumbents]
-            regrets, is_measured = [found.test_regret for found in scores], scores[-1].test_measured
+        regrets = [entry[-1] for entry in incumbents]
         values = self.check_known("test regrets", np.array(regrets, dtype=np.float64), self.study.config)
         return Trace(
             at=np.array([entry[time] for entry in incumbents], dtype=np.float64),
             values=values,
             end=float(limit or line[end]),
             final=float(values[-1]),
-            measured=float(is_measured),
+            measured=float(line["test_measured"]),
             key=self._key(line),
         )
 
     def _key(self, line: Mapping[str, Any]) -> str:
         """Return what seeds a search, as `Trace.key`."""
         return f"seed {self.study.config['seed']}, repeat {line['repeat']}"
-
-    def _score(self, text: str, table: Table, known: dict[str, Score]) -> Score:
-        """Return the score of an architecture, looking up each architecture only once."""
-        if text not in known:
-            judge = Judge.from_config(self.study.config, self.folder / CONFIG)
-            known[text] = judge.score(Architecture.parse(text), table)
-        return known[text]
 
 
 @dataclass(frozen=True, eq=False)

@@ -76,7 +76,7 @@ def _average(trace: Trace, start: float, end: float, whole: bool, log: bool) -> 
 def summarise(values: Floats) -> list[dict[str, float]]:
     """Return mean, standard deviation, median and intervals of each measure, by the keys of `SUMMARY`.
 
-    The intervals are those of the bands in figures (`display.curves.pool`). One run has none: they are NaN.
+    The intervals equal the bands in figures (`display.curves.pool`), and are NaN for a single run.
 
     Args:
         values: shape (runs, measures). Unknown values are NaN and are left out.

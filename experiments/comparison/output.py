@@ -124,7 +124,7 @@ def _number(value: float, goal: Goal) -> str:
 
 
 def _tests(comparison: Comparison) -> Screen:
-    """Return the deciding rank tests at the end and at the common time; the file has those of anytime regrets, too."""
+    """Return the deciding rank tests at the end and at the common time; only the file has tests of anytime regrets."""
     words = TEST_WORDS[comparison.test]
     screen = Screen(title=f"{words[0].upper()}{words[1:]}; p-values with Holm's correction", title_justify="left")
     for name in ("regret at", "result"):

@@ -1,12 +1,11 @@
 r"""Tables and texts for a paper: Markdown, LaTeX with booktabs, and a paragraph for the section on methods.
 
-In each column, the lowest value is bold, and values that do not differ from it are underlined: those of the runs whose
-regrets the deciding rank test (`Comparison.test`) does not tell from the best one's. LaTeX tables need
-`\usepackage{booktabs}`.
+In each column, the lowest value is bold. A value is underlined if the deciding rank test (`Comparison.test`) finds no
+difference between its method and the best one. LaTeX tables need `\usepackage{booktabs}`.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -69,7 +68,7 @@ class Cell(NamedTuple):
     Attributes:
         text: its value or its name.
         is_best: whether its value is the lowest of its column.
-        is_tied: whether a rank test does not tell its runs from those of the lowest value.
+        is_tied: whether the rank test finds no difference between its method and the best one.
         interval: the interval of the value, such as "[0.64, 0.84]"; it is printed smaller.
     """
 
@@ -233,7 +232,7 @@ def _digits(tasks: Tasks) -> int:
 
 def _caption(tasks: Tasks, is_of_tasks: bool, ranks: AverageRanks | None = None) -> str:
     each, own = next(iter(tasks.values())), list(tasks.values())
-    where = ", ".join(dict.fromkeys(f"{of.space} ({of.facts.dataset})" for of in own))
+    where = _listed(dict.fromkeys(f"{of.space} ({of.facts.dataset})" for of in own))
     what = f"Mean final {each.goal.regret}" if is_of_tasks else each.goal.title
     counts = dict.fromkeys(map(counts_text, own))
     n = f"; {next(iter(counts))}" if len(counts) == 1 else ""
@@ -248,6 +247,12 @@ def _caption(tasks: Tasks, is_of_tasks: bool, ranks: AverageRanks | None = None)
         *dict.fromkeys(progress_text(comparison) for comparison in own),
     ]
     return " ".join(filter(None, sentences))
+
+
+def _listed(names: Iterable[str]) -> str:
+    """Return names as a list: "a", "a and b", "a, b and c"."""
+    *others, last = names
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def _marks_sentence(comparison: Comparison) -> str:
@@ -303,8 +308,8 @@ def methods_text(tasks: Tasks, ranks: AverageRanks | None = None) -> str:
     own, each = list(tasks.values()), next(iter(tasks.values()))
     counts = dict.fromkeys(map(counts_text, own))
     per_task = [f"{name}: {counts_text(comparison)}" for name, comparison in tasks.items()]
-    labels = ", ".join(dict.fromkeys(of.label for comparison in own for of in comparison.contenders))
-    where = ", ".join(dict.fromkeys(f"{of.space} ({of.facts.dataset})" for of in own))
+    labels = _listed(dict.fromkeys(of.label for comparison in own for of in comparison.contenders))
+    where = _listed(dict.fromkeys(f"{of.space} ({of.facts.dataset})" for of in own))
     scales = {of.entry.scale for comparison in own for of in comparison.contenders} - {None}
     clock = "; ".join(filter(None, dict.fromkeys(map(clock_text, own))))
     tests = {comparison.test for comparison in own if len(comparison.rank_tests)}
@@ -314,7 +319,7 @@ def methods_text(tasks: Tasks, ranks: AverageRanks | None = None) -> str:
         f"The scale of one-shot searches is {' or '.join(sorted(map(str, scales)))}." if scales else "",
         f"Number of searches of each method: {next(iter(counts)) if len(counts) == 1 else '; '.join(per_task)}.",
         f"Architectures were scored on {tables_text(tasks)}.",
-        f"{_references(tasks)} The final regret is that of the architecture preferred at the end of a search.",
+        f"{_references(tasks)} The final regret is the regret of the architecture that a search prefers at its end.",
         objective_text(each),
         _common_sentence(tasks),
         _anytime_sentence(tasks),

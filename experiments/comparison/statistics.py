@@ -234,8 +234,8 @@ class Comparison(Displayed):
         """A data frame with one row per moment and pair of runs with five or more searches.
 
         The moments are the end of each run, the last time that all curves reach (over simulated time and evaluations),
-        and the anytime regrets on linear and logarithmic time. The columns are those of `rank_tests.COLUMNS` (unpaired
-        tests), `rank_tests.PAIRED_COLUMNS` (tests of matched seeds), and `test`: the test by which tables mark regrets
+        and the anytime regrets on linear and logarithmic time. The frame has the columns `rank_tests.COLUMNS` (unpaired
+        tests), `rank_tests.PAIRED_COLUMNS` (tests of matched seeds), and `test`, the test by which tables mark regrets
         that do not differ. Holm's correction applies to the pairs of each moment and test separately.
         """
         frames = []

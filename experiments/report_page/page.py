@@ -8,12 +8,11 @@ from importlib.resources import files
 from string import Template
 from typing import Any
 
-import numpy as np
-
 from nasbench1shot1 import __version__
 from nasbench1shot1.black_box_search.goal import Goal
 from nasbench1shot1.cell_training.record import Training
 from nasbench1shot1.display.cells import ENDS, OPERATIONS
+from nasbench1shot1.experiments.comparison.measures import summarise
 from nasbench1shot1.experiments.report_page.charts import (
     by_network,
     candidate_lines,
@@ -28,7 +27,6 @@ from nasbench1shot1.experiments.report_page.panels import (
     Panel,
     Scoring,
     differences,
-    interval_of,
     panels_of,
     separated_text,
     source_of,
@@ -191,11 +189,12 @@ def _row(of: Drawn, panel: Panel) -> list[object]:
     if not len(final):
         row += [Cell(NO_VALUE)] * 4
     else:
-        mean, low, high = interval_of(final)
+        (found,) = summarise(final[:, None])
+        low, high = found["low"], found["high"]
         interval = (
             Cell(f"{goal.number(low, 3)} to {goal.number(high, 3)}", high - low) if len(final) > 1 else Cell(NO_VALUE)
         )
-        row += [_number(mean, goal), interval, _number(float(np.median(final)), goal), _number(min(final), goal)]
+        row += [_number(found["mean"], goal), interval, _number(found["median"], goal), _number(min(final), goal)]
     progress = of.entry.progress or ("finished" if of.repetitions else "no result yet")
     return [*row, of.source, progress]
 
@@ -288,7 +287,7 @@ def _details(subject: Subject, number: int) -> Markup:
 
 
 def _options(subject: Subject) -> dict[str, Any]:
-    """Return the options of a run and the facts about its data; for a group, those of its first run."""
+    """Return the recorded options of a run, with facts about its data; a group has the options of its first run."""
     if not subject.records:
         return dict(subject.config)
     found = {

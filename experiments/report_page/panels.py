@@ -11,10 +11,10 @@ import pandas
 from nasbench1shot1.black_box_search.goal import Goal
 from nasbench1shot1.display.axes import ZERO_NOTE
 from nasbench1shot1.display.colours import MOST_BANDS
-from nasbench1shot1.display.curves import Pooled, Trace, describe_band, log_floor, pool, pool_values
+from nasbench1shot1.display.curves import Pooled, Trace, describe_band, log_floor, pool
 from nasbench1shot1.display.style import Spread
 from nasbench1shot1.evaluator import Baseline, common_baseline
-from nasbench1shot1.experiments.comparison.comparing import check_comparable
+from nasbench1shot1.experiments.comparison.comparing import check_comparable, mean_regret
 from nasbench1shot1.experiments.comparison.entries import (
     EPOCHS,
     EVALUATIONS,
@@ -26,12 +26,13 @@ from nasbench1shot1.experiments.comparison.entries import (
     Floats,
     Over,
 )
+from nasbench1shot1.experiments.comparison.tasks import separate
 from nasbench1shot1.experiments.report_page.subjects import Subject
 from nasbench1shot1.experiments.rescoring import difference, recorded_table
 from nasbench1shot1.ground.errors import InvalidInputError, UserError
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.one_shot_search.captions import provenance
-from nasbench1shot1.one_shot_search.regret_curve import MEAN_LABEL, MEAN_WITHIN, mean_regret_of
+from nasbench1shot1.one_shot_search.regret_curve import MEAN_LABEL, MEAN_WITHIN
 from nasbench1shot1.reference_points import NO_REGRETS, Asked, MarkedRegrets, marked_regrets
 from nasbench1shot1.registry import search_space, table_of_run
 from nasbench1shot1.runs.folder import CONFIG
@@ -201,7 +202,8 @@ class Panel:
     def levels(self) -> list[tuple[str, float]]:
         """Return name and regret of each horizontal line: the mean of the space, the baseline, marked networks."""
         found, baseline, text = list[tuple[str, float]](), self.baseline, self.goal.text
-        if (mean := self._mean()) is not None:
+        mean = mean_regret(self.drawn[0].entry, self.table, self.key.dataset, self.goal, baseline)
+        if mean is not None:
             found.append((f"{MEAN_LABEL if baseline is None else MEAN_WITHIN} ({text(mean)})", mean))
         if baseline is not None and baseline.test_regret is not None:
             source = self.goal.source(baseline.test_measured)
@@ -211,12 +213,6 @@ class Panel:
             for name, _, regret, is_measured in self.marked.regrets
         ]
         return found
-
-    def _mean(self) -> float | None:
-        if self.table is None:
-            return None
-        space, bounds = search_space(self.space).name, self.baseline.bounds if self.baseline else None
-        return mean_regret_of(space, self.key.dataset, self.table, bounds, self.goal.guide.metric)
 
     def notes(self) -> list[str]:
         """Return sentences about the regrets, the bands and the clocks, and about what is missing."""
@@ -258,12 +254,6 @@ class Panel:
         return f"Not in the table: {', '.join(lacking)}." if lacking else ""
 
 
-def interval_of(values: Floats) -> tuple[float, float, float]:
-    """Return the mean of N values, shape (N,), and the edges of its 95 % confidence interval by bootstrap."""
-    found = pool_values([0.0], values[:, None])
-    return float(found.centre[0]), float(found.low[0]), float(found.high[0])
-
-
 def panels_of(subjects: Sequence[Subject], scoring: Scoring) -> list[Panel]:
     """Return the panels of a report: each has the runs whose regrets are comparable.
 
@@ -273,28 +263,21 @@ def panels_of(subjects: Sequence[Subject], scoring: Scoring) -> list[Panel]:
     """
     tables = {subject.label: scoring.table_for(subject.entry) for subject in subjects if subject.entry}
     keys = {subject.label: _key(subject.entry, tables[subject.label]) for subject in subjects if subject.entry}
-    groups: dict[Key, list[Subject]] = {}
-    for subject in subjects:
-        if key := keys.get(subject.label):
-            groups.setdefault(key, []).append(subject)
-    of_scales = {key._replace(scale=None) for key in groups if key.scale is not None}
-    found = []
-    for key in groups:
-        if key.scale is None and key in of_scales:
-            continue  # drawn beside the searches
-        own = [of for of in subjects if keys.get(of.label) in (key, key._replace(scale=None))]
-        found.append(_panel(key, own, scoring, tables[own[0].label]))
-    return found
+    separated = separate(
+        [subject for subject in subjects if subject.entry],
+        lambda subject: keys[subject.label]._replace(scale=None),
+        lambda subject: keys[subject.label].scale,
+    )
+    return [
+        _panel(key._replace(scale=scale), own, scoring, tables[own[0].label]) for (key, scale), own in separated.items()
+    ]
 
 
 def _key(entry: Entry, table: Table | None) -> Key:
     facts: Facts = check_comparable([entry], table is not None)
     baseline = common_baseline(entry.baselines)
-    options = entry.run.shared_options if isinstance(entry.run, Study) else entry.configs[0]
     bounds = baseline.described if baseline else ""
-    return Key(
-        facts.space, facts.dataset, table.id if table else facts.table, facts.objective, bounds, options.get("scale")
-    )
+    return Key(facts.space, facts.dataset, table.id if table else facts.table, facts.objective, bounds, entry.scale)
 
 
 def _panel(key: Key, subjects: Sequence[Subject], scoring: Scoring, table: Table | None) -> Panel:
@@ -331,7 +314,7 @@ def _traces(entry: Entry, table: Table | None) -> dict[Over, Sequence[Trace]]:
 
 
 def differences(panels: Sequence[Panel]) -> list[str]:
-    """Return a sentence for each run whose recorded errors differ from those of its table (`rescoring.difference`)."""
+    """Return a sentence for each run with a recorded error that its table contradicts (`rescoring.difference`)."""
     found = (difference(record, panel.table) for panel in panels for of in panel.drawn for record in of.entry.records)
     return [as_sentence(said) for said in dict.fromkeys(found) if said]
 

@@ -56,7 +56,7 @@ def repeated(record: Any) -> Repeated:
         return _training(record)
     if isinstance(record, TrainingGroup):
         return Repeated(
-            (), "This group of trainings is repeated by the command train, with a file of its architectures."
+            (), f"This group of trainings is repeated with train {flag('list')} and a file of its architectures."
         )
     return Repeated((), "nb.Recorder recorded this search: run its program again.")
 
@@ -161,7 +161,7 @@ def _unnamed(config: Mapping[str, Any], group: str = "optimizers") -> str:
 
 
 def _known(config: Mapping[str, Any], *records: type) -> dict[str, Any]:
-    """Return the recorded options of some records of options, without those of pictures."""
+    """Return the recorded values of the options that some dataclasses define, without options of pictures."""
     names = [name for record in records for name in option_names(record) if name not in OF_PICTURES]
     return {name: config[name] for name in names if name in config}
 

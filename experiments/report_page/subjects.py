@@ -8,10 +8,9 @@ from typing import Any
 
 from nasbench1shot1.cell_training.group import TrainingGroup
 from nasbench1shot1.cell_training.record import Training
-from nasbench1shot1.display.colours import checked_labels
-from nasbench1shot1.experiments.comparison.comparing import open_entries
+from nasbench1shot1.experiments.comparison.comparing import distinct_labels, open_entries
 from nasbench1shot1.experiments.comparison.entries import Entry, SearchEntry
-from nasbench1shot1.ground.errors import InvalidInputError, quoted_option
+from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.jobs.job import is_finished
 from nasbench1shot1.one_shot_search.group import SearchGroup
@@ -117,11 +116,7 @@ def open_subjects(runs: Any, labels: Sequence[str] | None = None) -> list[Subjec
     found = [next(opened) if _is_compared(record) else None for record in records]
     _check_trainings(records)
     names = [entry.name if entry else _name(record) for record, entry in zip(records, found, strict=True)]
-    shown = [label.strip() for label in checked_labels(labels, _different(names, records), "run")]
-    if not all(shown) or len(set(shown)) < len(shown):
-        raise InvalidInputError(
-            f"{quoted_option('labels', ','.join(shown))} contains an empty or repeated label: give different labels"
-        )
+    shown = distinct_labels(labels, names, [record.folder for record in records])
     return [Subject(*parts) for parts in zip(shown, records, found, strict=True)]
 
 
@@ -149,14 +144,3 @@ def _name(record: Any) -> str:
     if isinstance(record, SearchGroup):
         return str(record.options.get("optimizer")).rpartition(":")[2]
     return str(record.folder.resolve().name)
-
-
-def _different(names: Sequence[str], records: Sequence[Any]) -> list[str]:
-    """Return labels to which the name of the folder, and then its path, is added where they repeat."""
-    found = list(names)
-    for part in (lambda folder: folder.resolve().name, str):
-        found = [
-            f"{name} ({part(record.folder)})" if found.count(name) > 1 else name
-            for name, record in zip(found, records, strict=True)
-        ]
-    return found

@@ -130,7 +130,9 @@ class StudyRecorder:
         """Write summary.json and, with `draws`, the picture; release the folder, and return the study."""
         with self:
             if not self.recorded:
-                raise InvalidInputError(f"'{self.folder}' has no recorded search: train an architecture first")
+                raise InvalidInputError(
+                    f"'{self.folder}' has no recorded search: train an architecture within its limit first"
+                )
             self._update(self.recorded)
             self._writer.finish(self._kind.summarise(self._kind.open(self.folder), self._begun))
             study = self._kind.open(self.folder)

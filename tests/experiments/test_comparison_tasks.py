@@ -9,9 +9,11 @@ import pandas
 import pytest
 from matplotlib.figure import Figure
 from refusals import refuses
+from unrendered import save_unrendered
 
 import nasbench1shot1 as nb
 from nasbench1shot1.cli import main
+from nasbench1shot1.experiments.comparison import output
 from nasbench1shot1.experiments.comparison.comparing import compare_runs, compare_tasks
 from nasbench1shot1.experiments.comparison.overall import AverageRanks
 from nasbench1shot1.experiments.comparison.overviews import (
@@ -317,7 +319,8 @@ def test_methods_that_end_at_different_times_are_also_compared_at_the_common_tim
 # The command ----------------------------------------------------------------------------------------------------------
 
 
-def test_the_command_writes_everything_for_a_paper(folder, everything, tmp_path, capsys):
+def test_the_command_writes_everything_for_a_paper(folder, everything, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(output, "save_figure", save_unrendered)
     out = tmp_path / "out"
     runs = [str(path) for path in studies(folder)]
     main(["compare", *runs, "--over", "evaluations", "--out", str(out)])
@@ -338,7 +341,8 @@ def test_the_command_writes_everything_for_a_paper(folder, everything, tmp_path,
         assert part in shown, part
 
 
-def test_a_folder_with_a_comparison_of_several_tasks_is_replaced(folder, tmp_path):
+def test_a_folder_with_a_comparison_of_several_tasks_is_replaced(folder, tmp_path, monkeypatch):
+    monkeypatch.setattr(output, "save_figure", save_unrendered)
     out = tmp_path / "out"
     main(["compare", str(folder / "random-s1"), str(folder / "random-nb101-5v"), "--out", str(out)])
     assert (out / "tasks.tex").exists() and not (out / "average_ranks.png").exists()

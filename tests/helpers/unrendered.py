@@ -20,13 +20,11 @@ if TYPE_CHECKING:
 
     from nasbench1shot1.tables.table import Table
 
-_SIGNATURES = {".pdf": b"%PDF-", ".svg": b"<?xml "}
-
 
 def save_unrendered(figure: "Figure | None", path: Path, data: object = True) -> list[Path]:
-    """Replace `display.axes.save_figure`: write only the signature of the format, without rendering."""
+    """Replace `display.axes.save_figure`: write only the signature of a PNG, without rendering."""
     with atomic_write(path) as file:
-        file.write(_SIGNATURES.get(path.suffix, b"\x89PNG\r\n\x1a\n"))
+        file.write(b"\x89PNG\r\n\x1a\n")
     return [path]
 
 

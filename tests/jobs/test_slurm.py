@@ -89,7 +89,7 @@ def test_a_task_that_reaches_its_time_limit_continues_in_the_queue(cluster: Clus
         "--cpus-per-task=4 --mem=16G --gres=gpu:1": "--ntasks-per-node=1 --mem=2500M",
         "--time=24:00:00": "--time=1",
         "USR1@300": "USR1@50",
-        "--threads 4": f"{OPTIONS} --epochs 900",
+        "--threads 4": f"{OPTIONS} --epochs 9000",
     }
     (tmp_path / "array.sh").write_text(adapted(example("#!/bin/bash"), changes))
     run(environment, "sbatch", f"--chdir={tmp_path}", tmp_path / "array.sh")

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from command_line import command
+from command_line import command, new_process
 from matplotlib.figure import Figure
 from refusals import fails
 from rich.console import Console
@@ -55,7 +55,7 @@ def test_reports_of_different_formats_replace_each_other(run, tmp_path, suffix):
 
 def test_a_black_box_study_uses_the_given_format(tmp_path):
     arguments = ("--optimizer", "random", "--evaluations", "3", "--repeats", "2", "--out", str(tmp_path / "study"))
-    done = command("blackbox", *arguments, "--format", "pdf")
+    done = new_process("blackbox", *arguments, "--format", "pdf")  # forked processes write placeholders
     assert done.returncode == 0, done.stderr
     assert started_with(tmp_path / "study" / "regret.pdf", "pdf")
     assert f"Picture: {tmp_path / 'study' / 'regret.pdf'}" in done.stdout
