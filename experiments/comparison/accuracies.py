@@ -54,7 +54,7 @@ class AccuracyComparison:
         has_band = max(counts) > 1 and len(found.runs) <= MOST_BANDS
         many = counts.pop() if len(counts) == 1 else None
         columns = len(found.places)
-        with Canvas(1, columns, panel=(max(3.0, 8 / columns), 3.4), style=style) as canvas:
+        with Canvas(1, columns, panel=(max(3.0, 8 / columns), 3.4), style=style, wraps=True) as canvas:
             found.draw_by_epoch(canvas, styles)
             caption = "\n".join(filter(None, [SHOWN, found.missing_text, f"table {found.table.id}"]))
             band = describe_band(found.spread, many) if has_band else ""

@@ -150,12 +150,14 @@ class BlackBoxResults(BlackBoxStudies):
         """Return the picture."""
         rows, columns = self.curve_rows, len(self.columns())
         panel = (max(3.4, 8 / columns), 3.1)
-        with Canvas(len(rows), columns, panel=panel, sharex=self.SHARED, sharey=self.SHARED, style=style) as canvas:
-            for keys, line in zip(rows, canvas.grid, strict=True):
+        shared: dict[str, bool] = {"sharex": self.SHARED, "sharey": self.SHARED}
+        with Canvas(len(rows), columns, panel=panel, style=style, wraps=True, **shared) as canvas:
+            lines = [canvas.axes] if len(rows) == 1 else list(canvas.grid)
+            for keys, line in zip(rows, lines, strict=True):
                 self.draw_row(line, keys, colours)
                 for ax in line:
                     ax.grid(alpha=0.25)
-            for ax in canvas.grid[:-1].flat:
+            for ax in (ax for line in lines[:-1] for ax in line):
                 ax.set_xlabel("")  # only the last row has a label
             band = self.band([self.drawn_curves(keys) for keys in rows]) if self.figure.pooling else ""
             styles = self.styles(colours)

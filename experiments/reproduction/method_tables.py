@@ -17,8 +17,8 @@ import pandas
 from numpy.typing import NDArray
 
 from nasbench1shot1.display.canvas import Canvas
-from nasbench1shot1.display.colours import BLACK, BLUE
-from nasbench1shot1.display.curves import Pooled, pool_values
+from nasbench1shot1.display.colours import BLACK, curve_styles
+from nasbench1shot1.display.curves import LEVEL_COLOUR, Pooled, pool_values
 from nasbench1shot1.display.style import AnyStyle, tone, tones
 from nasbench1shot1.experiments.comparison.rank_tests import SIGNIFICANT, rank_tests
 from nasbench1shot1.experiments.reproduction.parts import Panel
@@ -212,7 +212,8 @@ class MethodTable(CurveResults):
         with Canvas(1, columns, panel=(max(3.0, 7 / columns), height), style=style, sharey=True) as canvas:
             for ax, (panel, curves) in zip(canvas.axes, self.by_panel, strict=True):
                 for found in curves:
-                    colour = colours.get(found.curve.key, BLUE)
+                    (usual,) = curve_styles([str(found.curve.options["optimizer"])])
+                    colour = colours.get(found.curve.key, usual["color"])
                     for name, shift, fill in ((FINAL, -0.14, colour), (BEST, 0.14, "white")):
                         pooled = self.pooled[found.place][name]
                         mean, low, high = (100 * float(v[0]) for v in (pooled.centre, pooled.low, pooled.high))
@@ -234,8 +235,8 @@ class MethodTable(CurveResults):
             configs = [run.config for run in self.runs]
             lookups = len(next(iter(self.frames.values()))[0])
             legend: dict[str, dict[str, Any]] = {
-                "after the last epoch": {"marker": "o", "color": BLUE, "linestyle": ""},
-                "best seen": {"marker": "o", "color": BLUE, "markerfacecolor": "white", "linestyle": ""},
+                "after the last epoch": {"marker": "o", "color": LEVEL_COLOUR, "linestyle": ""},
+                "best seen": {"marker": "o", "color": LEVEL_COLOUR, "markerfacecolor": "white", "linestyle": ""},
                 MEAN_LABEL: MEAN_LOOK,
                 f"random sampling, {counted(lookups, 'look-up')}": {"color": BLACK, "linestyle": "--"},
             }

@@ -133,7 +133,7 @@ class AccuracyByEpoch(_Searches):
         """Return the picture: a panel for every data set and split."""
         found, styles = self.of_block, self.styles(colours)
         columns = len(found.places)
-        with Canvas(1, columns, panel=(max(3.0, 8 / columns), 3.4), style=style) as canvas:
+        with Canvas(1, columns, panel=(max(3.0, 8 / columns), 3.4), style=style, wraps=True) as canvas:
             found.draw_by_epoch(canvas, styles)
             legend = {label: styles[key] for key, label in self.labels_in(next(iter(self.blocks))).items()}
             band = self.band([len(found.runs)])
@@ -190,7 +190,7 @@ class OneShotTable(_Searches):
         lines = [(block, found) for block, curves in self.blocks.items() for found in curves]
         usual = self.styles(colours)
         panel = (max(3.0, 8 / len(places)), 0.9 + 0.34 * len(lines))
-        with Canvas(1, len(places), panel=panel, style=style, sharey=True) as canvas:
+        with Canvas(1, len(places), panel=panel, style=style, sharey=True, wraps=True) as canvas:
             for ax, (dataset, split) in zip(canvas.axes, places, strict=True):
                 own = frame[(frame["dataset"] == dataset) & (frame["split"] == split)].set_index(["block", "curve"])
                 values = own.to_dict("index")

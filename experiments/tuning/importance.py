@@ -21,8 +21,8 @@ import numpy as np
 import pandas
 from numpy.typing import NDArray
 
-from nasbench1shot1.display.canvas import Canvas
-from nasbench1shot1.display.charts import NARROW, Axis, Bars, Matrix, Panel, draw_panels
+from nasbench1shot1.display.canvas import NARROW, Canvas
+from nasbench1shot1.display.charts import Axis, Bars, Matrix, Panel, draw_panels
 from nasbench1shot1.display.colours import Colors, checked_colors, checked_labels
 from nasbench1shot1.display.style import AnyStyle, checked_style, relative_size
 from nasbench1shot1.ground.errors import InvalidInputError, UserError, unknown_name
@@ -358,9 +358,7 @@ def draw_importances(
     pairwise = any(row.interactions is not None for row in rows)
     panels = len(budgets) + 1 + pairwise
     looked = checked_style(style)
-    columns = (
-        panels if looked.has_texts else looked.columns(2, NARROW)
-    )  # a page is too narrow for all panels of a space
+    columns = panels if looked.has_texts else looked.columns(2, NARROW)  # a page is too narrow for all panels
     lines = -(-panels // columns)
     with Canvas(len(rows) * lines, columns, panel=(3.3, 2.7), style=style) as canvas:
         for row, axes in zip(rows, canvas.grid.reshape(len(rows), -1), strict=True):

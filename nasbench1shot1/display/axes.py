@@ -182,7 +182,7 @@ def use_whole_numbers(axis: "Axis") -> None:
     """Draw ticks only at whole numbers, such as epochs, even if there is a single one."""
     from matplotlib.ticker import MaxNLocator
 
-    axis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))  # two ticks could be fractions
+    axis.set_major_locator(MaxNLocator("auto", integer=True, min_n_ticks=1))  # two ticks could be fractions
 
 
 def label_epochs(axes: "Axes") -> None:

@@ -5,7 +5,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from nasbench1shot1.display.axes import label_log_axis
-from nasbench1shot1.display.canvas import LINE_HEIGHT, text_width, wrapped
+from nasbench1shot1.display.canvas import LINE_HEIGHT, evenly_wrapped, text_width
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,7 +47,7 @@ class Axis:
         axis = axes.xaxis if name == "x" else axes.yaxis
         label = _with_remark(self.label, "log scale") if self.log else self.label
         length = (axes.bbox.width if name == "x" else axes.bbox.height) / axes.figure.dpi
-        axis.set_label_text(wrapped(label, length, float(axis.label.get_fontsize())))
+        axis.set_label_text(evenly_wrapped(label, length, float(axis.label.get_fontsize())))
         if self.log:
             axes.set(**{f"{name}scale": "log"})
             label_log_axis(axis)

@@ -32,8 +32,14 @@ FLATTEST, FLATTEST_ROW = 0.6, 0.45
 the same for panels in several rows."""
 MOST_COLUMNS = 6
 """Maximum number of entries in a row of a legend."""
+PAPER_COLUMNS, NARROW = 3, 2.0
+"""Maximum number of panels in a row in the paper style, and minimum width of a panel beside others, in inches."""
 LABELS_BELOW = 0.5
 """Space below axes for the labels of the horizontal axis, in inches."""
+NARROWER = tuple(1 - 0.05 * step for step in range(1, 14))
+"""Widths relative to the available one, at which labels are wrapped until they would have more lines."""
+AROUND_NAMES = 0.3
+"""Space above and below the panels between their titles, ticks and labels, in inches."""
 LINE_HEIGHT = 1.2
 """Distance of lines of text, relative to the font size."""
 BELOW: dict[str, Any] = {"loc": "lower center", "borderpad": 0, "borderaxespad": 0}
@@ -50,6 +56,7 @@ class Canvas:
         style: "screen" (default), or as in `style.AnyStyle`.
         heights: relative heights of the rows. Default: equal.
         sharex, sharey: as in `matplotlib.figure.Figure.subplots`.
+        wraps: in the paper style, a single row of more than `PAPER_COLUMNS` panels becomes several rows.
         empty: the figure begins without axes; add them with `figure.add_subplot`.
 
     Raises:
@@ -70,11 +77,15 @@ class Canvas:
         heights: Sequence[float] | None = None,
         sharex: Shared = False,
         sharey: Shared = False,
+        wraps: bool = False,
         empty: bool = False,
     ) -> None:
         from nasbench1shot1.display.artists import InlineAxes, StyledFigure
 
-        self.style = checked_style(style)
+        self.style, panels, self._wraps = checked_style(style), rows * columns, wraps
+        if wraps and rows == 1 and not self.style.has_texts:
+            rows = -(-columns // self.style.columns(PAPER_COLUMNS, NARROW))
+            columns = -(-columns // rows)
         width, height = _panel_size(panel, rows, columns, self.style)
         self._size = width * columns, height * rows
         self._shares = [each / sum(heights) for each in heights] if heights else [1 / rows] * rows
@@ -89,7 +100,9 @@ class Canvas:
                 )
         self.grid: Any = grid
         """The panels as an array of shape (rows, columns)."""
-        self.axes = [] if empty else list(grid.flat)
+        self.axes = [] if empty else list(grid.flat)[:panels]
+        for axes in [] if empty else grid.flat[panels:]:
+            axes.set_axis_off()
         for axes in self.axes:  # also for ticks that matplotlib creates later, outside of this context
             axes.tick_params(labelsize=self.style.points("xtick.labelsize"))
 
@@ -128,7 +141,8 @@ class Canvas:
             height: height of all panels in inches. Default: as given by `panel`.
         """
         figure, width = self.figure, self._size[0]
-        height = (height or self._size[1]) + self._fit_labels()
+        self._label_further_rows()
+        height = max((height or self._size[1]) + self._fit_labels(), self._height_of_names())
         handles = _handles(legend, self.axes)
         figure.title = title
         figure.caption = "\n".join(filter(None, [f"shown: {band}" if band else "", caption]))
@@ -159,6 +173,13 @@ class Canvas:
         beside = [legend.get_title().get_text() for axes in self.axes if (legend := axes.get_legend()) is not None]
         return band in (" ".join(title.split("\n")) for title in (below, *beside))
 
+    def _label_further_rows(self) -> None:
+        """Label the vertical axes of the rows into which a single row was wrapped."""
+        if self._wraps:
+            label = self.axes[0].get_ylabel()
+            for axes in self.grid[1:, 0]:
+                axes.set_ylabel(axes.get_ylabel() or label)
+
     def _fit_labels(self) -> float:
         """Wrap the labels of the panels' axes; return the height of further lines below the panels, in inches."""
         rows, columns = self.grid.shape if self.axes else (0, 1)
@@ -167,10 +188,26 @@ class Canvas:
             for axes in self.grid[row]:
                 places = ((axes.xaxis, self._size[0] / columns), (axes.yaxis, self._size[1] * self._shares[row]))
                 for axis, length in places:
-                    axis.set_label_text(wrapped(axis.get_label_text(), length - 2 * MARGIN, size))
+                    axis.set_label_text(evenly_wrapped(axis.get_label_text(), length - 2 * MARGIN, size))
             lines = max(axes.get_xlabel().count("\n") for axes in self.grid[row])
             further += lines * LINE_HEIGHT * size / 72
         return further
+
+    def _height_of_names(self) -> float:
+        """Return the height in inches at which names at the vertical axes of the panels do not overlap."""
+        from matplotlib.ticker import FixedLocator
+
+        points, needed = self.style.points, 0.0
+        for row, share in zip(self.grid if self.axes else (), self._shares, strict=False):
+            for axes in row:
+                if not isinstance(axes.yaxis.get_major_locator(), FixedLocator) or axes.get_aspect() != "auto":
+                    continue
+                rows = [label.get_text() for label in axes.get_yticklabels()]
+                texts = (axes.get_title(), "", axes.get_xlabel(), *rows)
+                names = ("axes.titlesize", "xtick.labelsize", "axes.labelsize", *["ytick.labelsize"] * len(rows))
+                sizes = (points(name) * (1 + text.count("\n")) for name, text in zip(names, texts, strict=True))
+                needed = max(needed, (LINE_HEIGHT * sum(sizes) / 72 + AROUND_NAMES) / share)
+        return needed
 
     def _height(self, drawn: Any) -> float:
         """Return the height of a text or legend in inches, with the space that the layout leaves around it."""
@@ -181,7 +218,7 @@ class Canvas:
         width = self._size[0] - 2 * MARGIN
         size = self.style.points("legend.fontsize")
         labels = [wrapped(str(handle.get_label()), width - 0.6, size) for handle in handles]
-        heading = wrapped(title, width, size) or None
+        heading = evenly_wrapped(title, width, size) or None
         columns = min(len(handles), MOST_COLUMNS)
         while True:
             drawn = self.figure.legend(handles, labels, ncols=columns, title=heading, **BELOW)
@@ -231,7 +268,7 @@ def legend_inside(axes: "Axes", title: str = "", handles: Sequence[Any] = ()) ->
     drawn = axes.legend(handles=handles, title=title or None) if handles else axes.legend(title=title or None)
     heading = drawn.get_title()
     if title:
-        heading.set_text(wrapped(title, 0.75 * axes.bbox.width / figure.dpi, float(heading.get_fontsize())))
+        heading.set_text(evenly_wrapped(title, 0.75 * axes.bbox.width / figure.dpi, float(heading.get_fontsize())))
         heading.set_multialignment("center")
     return drawn
 
@@ -239,6 +276,17 @@ def legend_inside(axes: "Axes", title: str = "", handles: Sequence[Any] = ()) ->
 def wrapped(text: str, width: float, size: float) -> str:
     """Return text in which lines that are longer than `width` inches at a font size in points are wrapped."""
     return "\n".join(part for line in text.splitlines() for part in _lines(line, width, size))
+
+
+def evenly_wrapped(text: str, width: float, size: float) -> str:
+    """Return text as `wrapped` does, but with as little difference as possible between the lengths of the lines."""
+    found = wrapped(text, width, size)
+    for share in NARROWER:
+        narrower = wrapped(text, share * width, size)
+        if narrower.count("\n") > found.count("\n"):
+            break
+        found = narrower
+    return found
 
 
 def _lines(line: str, width: float, size: float) -> list[str]:

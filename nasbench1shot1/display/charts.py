@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from nasbench1shot1.display.axes import AxesList, checked_axes, checked_axes_list
 from nasbench1shot1.display.axis import Axis as Axis
 from nasbench1shot1.display.axis import fitting_size, font_size
-from nasbench1shot1.display.canvas import Canvas, legend_below, wrapped
+from nasbench1shot1.display.canvas import NARROW, PAPER_COLUMNS, Canvas, evenly_wrapped, legend_below, wrapped
 from nasbench1shot1.display.colours import BLUE, COLOURS, LINES, Colors, checked_colors, checked_labels
 from nasbench1shot1.display.data import note_drawn
 from nasbench1shot1.display.style import (
@@ -39,9 +39,6 @@ SMALL = 0.75
 """Font size of numbers at points, bars and in matrices, relative to the style's."""
 MANY = 500
 """Above this number of points, files contain them as pixels."""
-PAPER_COLUMNS, NARROW = 3, 2.0
-"""Maximum number of panels in a row in the paper style, one less if ticks have given labels; and the width of the
-narrowest panels in inches, if there are several in a row."""
 Look = tuple[str | None, str, str, Any]
 """The colour that a caller gives to a label, the first free colour, the label that is drawn, and the free dashes."""
 MINUS = re.compile(r"(?<!\w)-(?=\d)")
@@ -335,7 +332,7 @@ def draw_panels(
                 if has_texts:
                     _write_below(axes, caption)
         return AxesList(found)
-    fitting = PAPER_COLUMNS - any(panel.x.ticks is not None for panel in panels)
+    fitting = PAPER_COLUMNS - any(panel.x.ticks is not None for panel in panels)  # given labels of ticks are wide
     most = len(panels) if has_texts else checked_style(style).columns(fitting, NARROW)
     columns = min(columns or len(panels), len(panels), most)
     size = size or ((6.4, 3.9) if is_single else (4.9, 4.2))
@@ -389,7 +386,7 @@ def _draw(panel: Panel, axes: "Axes", looks: Mapping[str, Look], *, has_title: b
     panel.y.apply(axes, "y")
     if has_title:
         width = 1.1 * axes.bbox.width / axes.figure.dpi
-        axes.set_title(wrapped(MINUS.sub("−", panel.title), width, float(axes.title.get_fontsize())))
+        axes.set_title(evenly_wrapped(MINUS.sub("−", panel.title), width, float(axes.title.get_fontsize())))
     if not panel.marks:
         axes.text(0.5, 0.5, panel.empty, transform=axes.transAxes, ha="center", color=tone(CAPTION_COLOUR))
         axes.set(xticks=[], yticks=[])

@@ -12,7 +12,7 @@ from refusals import refuses
 import nasbench1shot1 as nb
 from nasbench1shot1 import registry
 from nasbench1shot1.display.axes import save_figure
-from nasbench1shot1.display.canvas import Canvas, legend_below
+from nasbench1shot1.display.canvas import Canvas, evenly_wrapped, legend_below, text_width, wrapped
 from nasbench1shot1.display.colours import BUILT_IN, METHODS, curve_styles
 from nasbench1shot1.display.style import COLUMN_WIDTH, TEXT_WIDTH
 
@@ -55,6 +55,14 @@ def test_nothing_is_cut_off_or_overlaps(style, columns):
     order = [name for name in ("caption", "legend", "panel 0", "title") if name in found]
     for below, above in pairwise(order):
         assert found[below][3] <= found[above][1] + 0.01, (below, above)
+
+
+def test_labels_are_wrapped_into_lines_of_similar_lengths():
+    text = "mean and 95 % confidence interval (bootstrap), 8 searches"
+    greedy, even = wrapped(text, 3, 8), evenly_wrapped(text, 3, 8)
+    assert greedy.endswith("8\nsearches") and even == "mean and 95 % confidence\ninterval (bootstrap), 8 searches"
+    assert evenly_wrapped(text, 20, 8) == text
+    assert all(text_width(line, 8) <= 1 for line in evenly_wrapped(text, 1, 8).split("\n"))
 
 
 def test_the_paper_style_has_the_width_of_a_column_and_no_texts_around_the_panels():
