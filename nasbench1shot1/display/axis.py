@@ -10,6 +10,8 @@ from nasbench1shot1.display.canvas import LINE_HEIGHT, evenly_wrapped, text_widt
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from nasbench1shot1.display.style import FigureStyle
+
 THOUSAND, MOST_TICKS, TICK_WIDTH = 1e3, 6, 4.5
 """The value from which ticks have separators, the maximum number of intervals of an axis, and the width of an interval,
 relative to the font size."""
@@ -43,11 +45,13 @@ class Axis:
         """Set up an axis on which everything is drawn."""
         from matplotlib import rcParams
         from matplotlib.font_manager import FontProperties
+        from matplotlib.ticker import FixedLocator
 
         axis = axes.xaxis if name == "x" else axes.yaxis
         label = _with_remark(self.label, "log scale") if self.log else self.label
         length = (axes.bbox.width if name == "x" else axes.bbox.height) / axes.figure.dpi
-        axis.set_label_text(evenly_wrapped(label, length, float(axis.label.get_fontsize())))
+        width = FILLED * length if name == "x" and is_compact(axes) else length
+        axis.set_label_text(evenly_wrapped(label, width, float(axis.label.get_fontsize())))
         if self.log:
             axes.set(**{f"{name}scale": "log"})
             label_log_axis(axis)
@@ -62,11 +66,18 @@ class Axis:
                 height = LINE_HEIGHT * max(text.count("\n") + 1 for text in texts) / 72
                 size, rotation = min(largest, FILLED * length / len(texts) / height), 90.0
             axis.set_ticks(list(self.ticks), texts, fontsize=size, rotation=rotation)
-        elif not self.log:
+        elif not self.log and not isinstance(axis.get_major_locator(), FixedLocator):  # as of a matrix
             most = length / (TICK_WIDTH * font_size() / 72) if name == "x" else MOST_TICKS
             axes.locator_params(name, nbins=int(min(MOST_TICKS, max(most, 2))))
             if max(map(abs, axis.get_view_interval())) > THOUSAND:
                 axis.set_major_formatter("{x:,.0f}")
+
+
+def is_compact(axes: "Axes") -> bool:
+    """Return whether axes are beside others in a figure in the paper style, so that no text may be wider than them."""
+    figure = axes.get_figure(root=True)
+    style: FigureStyle | None = getattr(figure, "style", None)
+    return style is not None and not style.has_texts and figure is not None and len(figure.axes) > 1
 
 
 def font_size() -> float:

@@ -181,7 +181,7 @@ class Canvas:
                 axes.set_ylabel(axes.get_ylabel() or label)
 
     def _fit_labels(self) -> float:
-        """Wrap the labels of the panels' axes; return the height of further lines below the panels, in inches."""
+        """Wrap the labels of the panels' axes; return the height of further lines of labels and titles, in inches."""
         rows, columns = self.grid.shape if self.axes else (0, 1)
         size, further = self.style.points("axes.labelsize"), 0.0
         for row in range(rows):
@@ -191,6 +191,9 @@ class Canvas:
                     axis.set_label_text(evenly_wrapped(axis.get_label_text(), length - 2 * MARGIN, size))
             lines = max(axes.get_xlabel().count("\n") for axes in self.grid[row])
             further += lines * LINE_HEIGHT * size / 72
+            if not self.style.has_texts:
+                lines = max(axes.get_title().count("\n") for axes in self.grid[row])
+                further += lines * LINE_HEIGHT * self.style.points("axes.titlesize") / 72
         return further
 
     def _height_of_names(self) -> float:

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nasbench1shot1.display.axes import AxesList, checked_axes, checked_axes_list
+from nasbench1shot1.display.axis import FILLED, fitting_size, font_size, is_compact
 from nasbench1shot1.display.axis import Axis as Axis
-from nasbench1shot1.display.axis import fitting_size, font_size
 from nasbench1shot1.display.canvas import NARROW, PAPER_COLUMNS, Canvas, evenly_wrapped, legend_below, wrapped
 from nasbench1shot1.display.colours import BLUE, COLOURS, LINES, Colors, checked_colors, checked_labels
 from nasbench1shot1.display.data import note_drawn
@@ -385,7 +385,7 @@ def _draw(panel: Panel, axes: "Axes", looks: Mapping[str, Look], *, has_title: b
     panel.x.apply(axes, "x")
     panel.y.apply(axes, "y")
     if has_title:
-        width = 1.1 * axes.bbox.width / axes.figure.dpi
+        width = (FILLED if is_compact(axes) else 1.1) * axes.bbox.width / axes.figure.dpi
         axes.set_title(evenly_wrapped(MINUS.sub("−", panel.title), width, float(axes.title.get_fontsize())))
     if not panel.marks:
         axes.text(0.5, 0.5, panel.empty, transform=axes.transAxes, ha="center", color=tone(CAPTION_COLOUR))
