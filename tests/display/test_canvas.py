@@ -208,3 +208,18 @@ def test_the_title_and_the_caption_of_a_paper_figure_are_in_its_file(tmp_path, s
     assert b"darts on s1" in content
     assert b"table nb101-embedded-v1" in content
     assert content == (tmp_path / f"b{suffix}").read_bytes()
+
+
+@pytest.mark.parametrize(("style", "grid"), [("screen", (1, 5)), ("paper", (2, 3))])
+def test_a_long_row_of_panels_becomes_two_rows_with_names_that_do_not_overlap(style, grid):
+    names = [f"method {number}" for number in range(25)]
+    with Canvas(1, 5, panel=(3, 5), style=style, sharey=True, wraps=True) as canvas:
+        for axes in canvas.axes:
+            axes.set_yticks(range(len(names)), names)
+        canvas.axes[0].set_ylabel("rank")
+        figure = canvas.finish()
+    assert canvas.grid.shape == grid and len(canvas.axes) == 5
+    assert [row[0].get_ylabel() for row in canvas.grid] == ["rank"] * grid[0]
+    figure.draw_without_rendering()
+    labels = [label.get_window_extent() for label in canvas.grid[-1, 0].get_yticklabels()]
+    assert all(above.y0 >= below.y1 for below, above in pairwise(labels))
