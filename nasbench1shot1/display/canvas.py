@@ -86,6 +86,7 @@ class Canvas:
         if wraps and rows == 1 and not self.style.has_texts:
             rows = -(-columns // self.style.columns(PAPER_COLUMNS, NARROW))
             columns = -(-columns // rows)
+            sharex, sharey = (share if isinstance(share, bool) else share == "row" for share in (sharex, sharey))
         width, height = _panel_size(panel, rows, columns, self.style)
         self._size = width * columns, height * rows
         self._shares = [each / sum(heights) for each in heights] if heights else [1 / rows] * rows
@@ -186,7 +187,8 @@ class Canvas:
         size, further = self.style.points("axes.labelsize"), 0.0
         for row in range(rows):
             for axes in self.grid[row]:
-                places = ((axes.xaxis, self._size[0] / columns), (axes.yaxis, self._size[1] * self._shares[row]))
+                high = self._size[1] * self._shares[row] - (0 if self.style.has_texts else self._outside(axes))
+                places = ((axes.xaxis, self._size[0] / columns), (axes.yaxis, high))
                 for axis, length in places:
                     axis.set_label_text(evenly_wrapped(axis.get_label_text(), length - 2 * MARGIN, size))
             lines = max(axes.get_xlabel().count("\n") for axes in self.grid[row])
@@ -196,20 +198,24 @@ class Canvas:
                 further += lines * LINE_HEIGHT * self.style.points("axes.titlesize") / 72
         return further
 
+    def _outside(self, axes: "Axes") -> float:
+        """Return the height of the title, the ticks and the label above and below axes, in inches."""
+        parts = {"axes.titlesize": axes.get_title(), "axes.labelsize": axes.get_xlabel(), "xtick.labelsize": "0"}
+        lines = {name: text.count("\n") + 1 for name, text in parts.items() if text}
+        return LINE_HEIGHT * sum(self.style.points(name) * number for name, number in lines.items()) / 72
+
     def _height_of_names(self) -> float:
         """Return the height in inches at which names at the vertical axes of the panels do not overlap."""
         from matplotlib.ticker import FixedLocator
 
-        points, needed = self.style.points, 0.0
+        needed = 0.0
         for row, share in zip(self.grid if self.axes else (), self._shares, strict=False):
             for axes in row:
                 if not isinstance(axes.yaxis.get_major_locator(), FixedLocator) or axes.get_aspect() != "auto":
                     continue
-                rows = [label.get_text() for label in axes.get_yticklabels()]
-                texts = (axes.get_title(), "", axes.get_xlabel(), *rows)
-                names = ("axes.titlesize", "xtick.labelsize", "axes.labelsize", *["ytick.labelsize"] * len(rows))
-                sizes = (points(name) * (1 + text.count("\n")) for name, text in zip(names, texts, strict=True))
-                needed = max(needed, (LINE_HEIGHT * sum(sizes) / 72 + AROUND_NAMES) / share)
+                lines = sum(label.get_text().count("\n") + 1 for label in axes.get_yticklabels())
+                high = LINE_HEIGHT * lines * self.style.points("ytick.labelsize") / 72
+                needed = max(needed, (high + self._outside(axes) + AROUND_NAMES) / share)
         return needed
 
     def _height(self, drawn: Any) -> float:
