@@ -150,7 +150,7 @@ class BlackBoxResults(BlackBoxStudies):
         """Return the picture."""
         rows, columns = self.curve_rows, len(self.columns())
         panel = (max(3.4, 8 / columns), 3.1)
-        shared: dict[str, bool] = {"sharex": self.SHARED, "sharey": self.SHARED}
+        shared: dict[str, Any] = {"sharex": self.SHARED, "sharey": self.SHARED}
         with Canvas(len(rows), columns, panel=panel, style=style, wraps=True, **shared) as canvas:
             lines = [canvas.axes] if len(rows) == 1 else list(canvas.grid)
             for keys, line in zip(rows, lines, strict=True):
