@@ -34,6 +34,8 @@ MOST_COLUMNS = 6
 """Maximum number of entries in a row of a legend."""
 PAPER_COLUMNS, NARROW = 3, 2.0
 """Maximum number of panels in a row in the paper style, and minimum width of a panel beside others, in inches."""
+TITLE_WIDTH = 0.75
+"""Maximum width of the titles of panels side by side in the paper style, relative to the panels with their labels."""
 LABELS_BELOW = 0.5
 """Space below axes for the labels of the horizontal axis, in inches."""
 NARROWER = tuple(1 - 0.05 * step for step in range(1, 14))
@@ -182,11 +184,14 @@ class Canvas:
                 axes.set_ylabel(axes.get_ylabel() or label)
 
     def _fit_labels(self) -> float:
-        """Wrap the labels of the panels' axes; return the height of further lines of labels and titles, in inches."""
+        """Wrap the labels and titles of the panels; return the height of their further lines, in inches."""
         rows, columns = self.grid.shape if self.axes else (0, 1)
         size, further = self.style.points("axes.labelsize"), 0.0
         for row in range(rows):
             for axes in self.grid[row]:
+                if columns > 1 and not self.style.has_texts:
+                    heading, width = axes.title, TITLE_WIDTH * self._size[0] / columns
+                    heading.set_text(evenly_wrapped(heading.get_text(), width, float(heading.get_fontsize())))
                 high = self._size[1] * self._shares[row] - (0 if self.style.has_texts else self._outside(axes))
                 places = ((axes.xaxis, self._size[0] / columns), (axes.yaxis, high))
                 for axis, length in places:
