@@ -9,6 +9,7 @@ import pandas
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.black_box_search.record import INCUMBENT, BlackBoxStudy
+from nasbench1shot1.display.style import tones
 from nasbench1shot1.evaluator import Judge, Score
 from nasbench1shot1.ground.errors import InvalidInputError, option
 from nasbench1shot1.runs.folder import CONFIG
@@ -78,7 +79,7 @@ def draw_ecdf(axes: "Axes", regrets: Any, *, floor: float, label: str, style: di
     from nasbench1shot1.display.axes import label_log_axis
 
     frame = ecdf(np.maximum(regrets, floor))
-    axes.step(100 * frame["value"], frame["fraction"], where="post", label=label, **style)
+    axes.step(100 * frame["value"], frame["fraction"], where="post", label=label, **tones(style))
     axes.set_xscale("log")
     label_log_axis(axes.xaxis)
     axes.set_xlabel("final test regret [%]")
@@ -136,7 +137,7 @@ def draw_sorted(axes: "Axes", accuracies: pandas.DataFrame, *, label: str, style
     """Draw the sorted accuracies of one study on one data set and split, in percent; return the axes."""
     from nasbench1shot1.display.axes import use_whole_numbers
 
-    axes.plot(accuracies["rank"], 100 * accuracies["accuracy"], label=label, **style)
+    axes.plot(accuracies["rank"], 100 * accuracies["accuracy"], label=label, **tones(style))
     axes.set_xlabel("search, sorted by accuracy")
     use_whole_numbers(axes.xaxis)
     axes.grid(alpha=0.25)

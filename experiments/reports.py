@@ -9,7 +9,7 @@ from nasbench1shot1.black_box_search.drawing import regret_figure as black_box_f
 from nasbench1shot1.black_box_search.record import BlackBoxStudy
 from nasbench1shot1.black_box_search.record import summarise as summarise_searches
 from nasbench1shot1.display.axes import save_figure
-from nasbench1shot1.display.style import PictureStyle, Spread
+from nasbench1shot1.display.style import AnyStyle, Spread
 from nasbench1shot1.experiments.correlation.outcome import FILES, write_outcome
 from nasbench1shot1.experiments.correlation.record import Ranking
 from nasbench1shot1.experiments.rescoring import (
@@ -21,11 +21,11 @@ from nasbench1shot1.experiments.rescoring import (
 )
 from nasbench1shot1.ground.errors import InvalidInputError, option
 from nasbench1shot1.ground.files import (
-    FORMATS,
     PictureFormat,
     atomic_folder,
     atomic_write,
     check_writable,
+    picture_files,
     picture_name,
     write_json,
 )
@@ -42,7 +42,7 @@ from nasbench1shot1.tuning.record import summarise as summarise_study
 
 OF_A_REPORT = {
     *(METRICS, SUMMARY, *FILES),
-    *(picture_name(name, suffix) for name in (FIGURE, TRAJECTORY) for suffix in FORMATS),
+    *(*picture_files(FIGURE), *picture_files(TRAJECTORY)),
 }
 
 
@@ -69,7 +69,7 @@ def write_report(
     table: Table,
     out: Path,
     format: PictureFormat = "png",
-    style: PictureStyle | None = None,
+    style: AnyStyle | None = None,
     mark: Iterable[Asked] | None = None,
 ) -> dict[str, Any]:
     """Write metrics.jsonl, summary.json and regret.png of a run scored on `table` into a folder; return the summary.
@@ -96,7 +96,7 @@ def write_group_report(
     format: PictureFormat = "png",
     note: str = "",
     spread: Spread | None = None,
-    style: PictureStyle | None = None,
+    style: AnyStyle | None = None,
     mark: Iterable[Asked] | None = None,
 ) -> list[dict[str, Any]]:
     """Write `write_report` of the runs of several seeds, each into `out/<run>`, and one regret.png of all of them.
@@ -118,7 +118,7 @@ def write_ranking_report(
     table: Table,
     out: Path,
     format: PictureFormat = "png",
-    style: PictureStyle | None = None,
+    style: AnyStyle | None = None,
     mark: Iterable[Asked] | None = None,
 ) -> dict[str, Any]:
     """Write the correlations of a ranking with another table into a folder; return the summary.
@@ -140,7 +140,7 @@ def write_study_report(
     table: Table,
     out: Path,
     format: PictureFormat = "png",
-    style: PictureStyle | None = None,
+    style: AnyStyle | None = None,
     mark: Iterable[Asked] | None = None,
 ) -> dict[str, Any]:
     """Write metrics.jsonl, summary.json and trajectory.png of a study scored on `table`; return the summary.
@@ -164,7 +164,7 @@ def write_black_box_report(
     out: Path,
     format: PictureFormat = "png",
     spread: Spread | None = None,
-    style: PictureStyle | None = None,
+    style: AnyStyle | None = None,
 ) -> dict[str, Any]:
     """Write metrics.jsonl, summary.json and regret.png of a black-box study scored on `table`; return the summary.
 
@@ -204,7 +204,7 @@ def _write(
     table: Table,
     folder: Path,
     format: PictureFormat,
-    style: PictureStyle | None,
+    style: AnyStyle | None,
     mark: Iterable[Asked] | None,
 ) -> dict[str, Any]:
     lines = rescored_lines(run, table)

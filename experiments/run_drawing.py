@@ -15,11 +15,11 @@ from nasbench1shot1.black_box_search.drawing import (
 )
 from nasbench1shot1.black_box_search.record import BlackBoxStudy
 from nasbench1shot1.display.axes import EPOCH_LABEL, AxesList, checked_axes, checked_axes_list, start_at_zero
-from nasbench1shot1.display.canvas import Canvas, legend_below
+from nasbench1shot1.display.canvas import Canvas
 from nasbench1shot1.display.colours import Colors, curve_styles, main_first
 from nasbench1shot1.display.curves import describe_band
 from nasbench1shot1.display.marks import draw_marked
-from nasbench1shot1.display.style import PictureStyle, Spread, look
+from nasbench1shot1.display.style import AnyStyle, Spread, look
 from nasbench1shot1.experiments.rescoring import recorded_table
 from nasbench1shot1.ground.errors import InvalidInputError, UserError, value_of
 from nasbench1shot1.one_shot_search.captions import one_shot_error_text
@@ -57,7 +57,7 @@ def draw_regret(
     spread: Spread | None = None,
     colors: Colors | None = None,
     labels: Labels | None = None,
-    style: PictureStyle | None = None,
+    style: AnyStyle | None = None,
     mark: Iterable[Asked] | None = None,
 ) -> "Axes": ...
 
@@ -70,7 +70,7 @@ def draw_regret(
     spread: Spread | None = None,
     colors: Colors | None = None,
     labels: Labels | None = None,
-    style: PictureStyle | None = None,
+    style: AnyStyle | None = None,
     mark: Iterable[Asked] | None = None,
 ) -> "list[Axes]": ...
 
@@ -82,7 +82,7 @@ def draw_regret(
     spread: Spread | None = None,
     colors: Colors | None = None,
     labels: Labels | None = None,
-    style: PictureStyle | None = None,
+    style: AnyStyle | None = None,
     mark: Iterable[Asked] | None = None,
 ) -> "Axes | list[Axes]":
     """Draw the recorded regret of a run in percent, of an unfinished run as far as it is recorded.
@@ -103,7 +103,8 @@ def draw_regret(
         colors: the colour of the test regret, a colour per curve, or colours by label, by the name of the optimizer, or
             for "validation". Default: the optimizer's colour, and black for the validation regret.
         labels: the label of the test regret, or a label per curve.
-        style: "screen" (default) or "paper": as wide as a column, with embedded fonts.
+        style: "screen" (default), "paper" (without title and caption, as wide as a column or a page), "dark", an
+            `nb.FigureStyle`, or settings of matplotlib (docs/figures.md).
         mark: networks whose test regret is drawn as a horizontal line: names of the benchmark's reference points, such
             as "ResNet cell", architectures, or pairs of a name and an architecture. Default: none.
 
@@ -134,7 +135,7 @@ def draw_regret(
     regrets = _marked(found, mark)
     canvas = Canvas(panel=SIZE, style=style) if ax is None else None
     axes, name = checked_axes(ax) if canvas is None else canvas.axes[0], optimizer_of(found)
-    with look(style):
+    with look(style, axes):
         if isinstance(found, Study):
             draw_trajectory(found.lines, axes, name, guide=found.guide, **looks)
             start_at_zero(draw_marked(draw_largest(found.baseline, axes), regrets.levels()))
@@ -164,7 +165,7 @@ def _draw_searches(
     runs: "Sequence[SearchRecord]",
     ax: Any,
     spread: Spread | None,
-    style: PictureStyle | None,
+    style: AnyStyle | None,
     looks: dict[str, Any],
     mark: Iterable[Asked] | None,
 ) -> "Axes | list[Axes]":
@@ -178,7 +179,7 @@ def _draw_searches(
         raise InvalidInputError(
             f"{value_of('ax')} must be single axes, because '{runs[0].folder}' has no one-shot errors"
         )
-    with look(style):
+    with look(style, axes):
         table, dataset = _table_of(runs[0]), runs[0].config["dataset"]
         draw_anytime_regret(found, axes, method, dataset, table, **looks)
         axes.set_xlabel(EPOCH_LABEL)
@@ -220,8 +221,7 @@ def _is_pair(ax: Any) -> bool:
 def _with_legend(axes: "Axes", canvas: Canvas | None, title: str = "") -> "Axes":
     """Add a legend below new axes, or inside given ones, around which there may be no space; return the axes."""
     if canvas is not None:
-        legend_below(axes, title)
-        canvas.finish()
+        canvas.finish(legend=True, legend_title=title)
     else:
         axes.legend(frameon=False, title=title or None)
     return axes

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from nasbench1shot1.cell_training.group import TrainingGroup as TrainingGroup
     from nasbench1shot1.cell_training.several import train_cells as train_cells
     from nasbench1shot1.cell_training.training import train_cell as train_cell
+    from nasbench1shot1.display.axes import save_figure as save_figure
     from nasbench1shot1.display.cells import draw_cell as draw_cell
+    from nasbench1shot1.display.style import FigureStyle as FigureStyle
     from nasbench1shot1.evaluator import score as score
     from nasbench1shot1.experiments.comparison.comparing import compare as compare
     from nasbench1shot1.experiments.correlation.correlating import correlate as correlate
@@ -96,6 +98,7 @@ _HOME = {
     "DamagedFileError": "ground.errors",
     "EdgeArchitecture": "nasbench201.architecture",
     "Evaluation": "objectives.answers",
+    "FigureStyle": "display.style",
     "ImageSet": "images.image_set",
     "InvalidInputError": "ground.errors",
     "Metrics": "tables.table",
@@ -128,6 +131,7 @@ _HOME = {
     "open_run": "runs.opening",
     "optuna_objective": "objectives.optuna",
     "pymoo_problem": "objectives.pymoo",
+    "save_figure": "display.axes",
     "score": "evaluator",
     "search": "one_shot_search.searching",
     "search_seeds": "one_shot_search.seeds",

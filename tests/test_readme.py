@@ -48,6 +48,7 @@ PAGES = (
     "docs/callbacks.md",
     "docs/claims.md",
     "docs/compare.md",
+    "docs/figures.md",
     "docs/gdas.md",
     "docs/jobs.md",
     "docs/objective.md",

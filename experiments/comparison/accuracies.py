@@ -12,7 +12,7 @@ from nasbench1shot1.display.axes import save_figure
 from nasbench1shot1.display.canvas import Canvas
 from nasbench1shot1.display.colours import MOST_BANDS, curve_styles
 from nasbench1shot1.display.curves import checked_spread, describe_band
-from nasbench1shot1.display.style import PictureStyle, Spread
+from nasbench1shot1.display.style import AnyStyle, Spread
 from nasbench1shot1.experiments.accuracies import SHOWN, Accuracies
 from nasbench1shot1.experiments.comparison.comparing import check_comparable, labels_of, open_entries
 from nasbench1shot1.experiments.comparison.entries import Entry, SearchEntry
@@ -46,7 +46,7 @@ class AccuracyComparison:
         """The labels, which are also the keys of the accuracies."""
         return {label: label for label in self.accuracies.runs}
 
-    def draw(self, style: PictureStyle | None = None) -> "Figure":
+    def draw(self, style: AnyStyle | None = None) -> "Figure":
         """Return a picture of the accuracies over epochs, with a panel for every data set and split."""
         found = self.accuracies
         styles = dict(zip(self.labels, curve_styles(list(self.optimizers)), strict=True))
@@ -54,7 +54,7 @@ class AccuracyComparison:
         has_band = max(counts) > 1 and len(found.runs) <= MOST_BANDS
         many = counts.pop() if len(counts) == 1 else None
         columns = len(found.places)
-        with Canvas(1, columns, panel=(max(3.0, 8 / columns), 3.4), style=style) as canvas:
+        with Canvas(1, columns, panel=(max(3.0, 8 / columns), 3.4), style=style, wraps=True) as canvas:
             found.draw_by_epoch(canvas, styles)
             caption = "\n".join(filter(None, [SHOWN, found.missing_text, f"table {found.table.id}"]))
             band = describe_band(found.spread, many) if has_band else ""
@@ -116,7 +116,7 @@ def _searches(entry: Entry) -> Sequence[Any]:
 
 
 def write_accuracies(
-    comparison: AccuracyComparison, out: Path, suffix: PictureFormat = "png", style: PictureStyle | None = None
+    comparison: AccuracyComparison, out: Path, suffix: PictureFormat = "png", style: AnyStyle | None = None
 ) -> list[Path]:
     """Write the picture, both tables as CSV, and the table of the final architectures in Markdown; return the paths.
 
@@ -126,9 +126,11 @@ def write_accuracies(
     """
     found = comparison.accuracies
     with atomic_folder(out) as folder:
-        save_figure(comparison.draw(style), folder / f"{NAME}.{suffix}")
+        drawn = save_figure(comparison.draw(style), folder / f"{NAME}.{suffix}", data=False)  # see by_epoch below
         published = ["published_mean", "published_std"]
         found.final().drop(columns=published).to_csv(folder / f"{NAME}.csv", index=False)
         found.by_epoch().to_csv(folder / f"{NAME}-by-epoch.csv", index=False)
         (folder / f"{NAME}.md").write_text(found.markdown(comparison.labels), encoding="utf-8")
-    return [out / name for name in (f"{NAME}.{suffix}", f"{NAME}.csv", f"{NAME}-by-epoch.csv", f"{NAME}.md")]
+    return [
+        out / name for name in (*(path.name for path in drawn), f"{NAME}.csv", f"{NAME}-by-epoch.csv", f"{NAME}.md")
+    ]

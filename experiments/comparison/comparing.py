@@ -10,7 +10,7 @@ from nasbench1shot1.black_box_search.record import BlackBoxStudy
 from nasbench1shot1.display.axes import AxesList, checked_axes, checked_axes_list
 from nasbench1shot1.display.colours import Colors, checked_labels
 from nasbench1shot1.display.curves import Trace, checked_spread
-from nasbench1shot1.display.style import PictureStyle, Spread, look
+from nasbench1shot1.display.style import AnyStyle, Spread, look
 from nasbench1shot1.evaluator import Baseline, common_baseline
 from nasbench1shot1.experiments.comparison.entries import (
     EPOCHS,
@@ -58,7 +58,7 @@ def compare(
     allow_module: str | None = None,
     spread: Spread | None = None,
     colors: Colors | None = None,
-    style: PictureStyle | None = None,
+    style: AnyStyle | None = None,
     mark: Iterable[Asked] | None = None,
 ) -> Any:
     """Plot the test regret of several runs in one figure.
@@ -81,7 +81,8 @@ def compare(
         spread: what the bands show: "ci" (default, the 95 % confidence interval of the mean by bootstrap), "std",
             "quartiles" or "range".
         colors: colours by label or optimizer, or one per run. Default: the methods' colours.
-        style: "screen" (default) or "paper": without title and caption, as wide as a column, with embedded fonts.
+        style: "screen" (default), "paper" (without title and caption, as wide as a column or a page), "dark", an
+            `nb.FigureStyle`, or settings of matplotlib (docs/figures.md).
         mark: networks whose test regret is drawn as a horizontal line: names of the benchmark's reference points, such
             as "ResNet cell", architectures, or pairs of a name and an architecture. Default: none.
 
@@ -106,7 +107,7 @@ def compare(
         if ax is None:
             return AxesList(task_axes(tasks_figure(every.tasks, colors, style).axes, every.tasks))
         panels = checked_axes_list(ax, "task", len(every.tasks) * len(task_rows(every.tasks)))
-        with look(style):
+        with look(style, panels[0]):
             return draw_tasks(every.tasks, panels, colors)
     (found,) = every.tasks.values()
     return plot_comparison(found, ax, colors=colors, style=style)
@@ -117,7 +118,7 @@ def plot_comparison(
     ax: "Axes | Sequence[Axes] | None" = None,
     *,
     colors: Colors | None = None,
-    style: PictureStyle | None = None,
+    style: AnyStyle | None = None,
 ) -> Any:
     """Draw a comparison and return the axes; a list of two axes for more than five runs. Arguments: see `nb.compare`.
 
@@ -131,7 +132,7 @@ def plot_comparison(
     else:
         each = "row of at most five runs"
         given = [checked_axes(ax)] if rows == 1 else checked_axes_list(ax, each, rows)
-        with look(style):
+        with look(style, given[0]):
             drawn = draw_rows(comparison, given, colors)
     return drawn[0] if rows == 1 else drawn
 

@@ -17,11 +17,11 @@ from nasbench1shot1.display.axes import (
     start_at_zero,
     use_log_axes,
 )
-from nasbench1shot1.display.canvas import Canvas, legend_below
+from nasbench1shot1.display.canvas import Canvas
 from nasbench1shot1.display.colours import MOST_BANDS, Colors, curve_rows, curve_styles
 from nasbench1shot1.display.curves import describe_band, draw_curve, draw_level, log_floor
 from nasbench1shot1.display.marks import draw_marked
-from nasbench1shot1.display.style import PictureStyle
+from nasbench1shot1.display.style import AnyStyle, tone
 from nasbench1shot1.experiments.comparison.entries import CLOCKS, EPOCHS, EVALUATIONS, SEARCH_TIME, SIMULATED_TIME, Over
 from nasbench1shot1.experiments.comparison.sentences import clock_text, reference_text, tables_text, tests_text
 from nasbench1shot1.experiments.comparison.statistics import Comparison, Contender
@@ -41,10 +41,8 @@ X_LABELS = {
 }
 
 
-def comparison_figure(
-    comparison: Comparison, colors: Colors | None = None, style: PictureStyle | None = None
-) -> "Figure":
-    """Return a figure with the curves in rows of at most five, a legend below each row and a caption.
+def comparison_figure(comparison: Comparison, colors: Colors | None = None, style: AnyStyle | None = None) -> "Figure":
+    """Return a figure with the curves in rows of at most five, a legend below them and a caption.
 
     A grey dash-dotted line shows the mean regret of the space, unless it is far above the curves. The caption states
     it.
@@ -52,17 +50,17 @@ def comparison_figure(
     Args:
         comparison: the runs.
         colors: colours by label or optimizer, or one per run. Default: the methods' colours.
-        style: "screen" or "paper".
+        style: "screen" (default), or as in `style.AnyStyle`.
     """
-    with Canvas(len(rows_of(comparison)), panel=(7.2, 4.4), style=style, sharex=True, sharey=True) as canvas:
+    with Canvas(len(rows_of(comparison)), panel=(7.2, 4.0), style=style, sharex=True, sharey=True) as canvas:
         for axes in draw_rows(comparison, canvas.axes, colors):
             if comparison.mean is not None and comparison.mean <= FARTHEST_MEAN * _largest(comparison):
                 draw_mean(axes, comparison.goal.scale * comparison.mean, mean_label(comparison))
-            legend = axes.get_legend()
-            assert legend is not None  # `draw_comparison` adds it
-            legend_below(axes, legend.get_title().get_text())
+            if (legend := axes.get_legend()) is not None:  # the figure has one legend of all curves
+                legend.remove()
             axes.xaxis.set_tick_params(labelbottom=True)
-        return canvas.finish(_title(comparison), caption(comparison))
+        title = _band_kinds(comparison, comparison.contenders) if _has_bands(comparison) else ""
+        return canvas.finish(_title(comparison), caption(comparison), legend=True, legend_title=title)
 
 
 def rows_of(comparison: Comparison) -> list[list[str]]:
@@ -150,7 +148,7 @@ Tasks = Mapping[str, Comparison]
 """Comparisons on several tasks, by the names of the tasks."""
 
 
-def tasks_figure(tasks: Tasks, colors: Colors | None = None, style: PictureStyle | None = None) -> "Figure":
+def tasks_figure(tasks: Tasks, colors: Colors | None = None, style: AnyStyle | None = None) -> "Figure":
     """Return a figure with a panel for each task, a common legend and a caption; arguments as in `comparison_figure`.
 
     If more than five methods are compared on a task, its panel is split into several, one below the other.
@@ -296,7 +294,7 @@ def _largest(comparison: Comparison) -> float:
 def _draw_end(axes: "Axes", end: float, last: float, result: float, color: str) -> None:
     """Mark the end of a curve with a dot, and extend its result as a dotted line to the end of the longest curve."""
     look: dict[str, Any] = {"linestyle": ":", "linewidth": 1.0, "marker": "o", "markersize": 3.5, "markevery": [0]}
-    axes.plot([end, last], [result, result], color=color, clip_on=False, **look)
+    axes.plot([end, last], [result, result], color=tone(color), clip_on=False, **look)
 
 
 def _label(axes: "Axes", comparison: Comparison, floor: float | None) -> None:

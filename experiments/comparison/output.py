@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.table import Table as Screen
 
 from nasbench1shot1.black_box_search.goal import Goal
-from nasbench1shot1.display.axes import save_figure
-from nasbench1shot1.display.style import PictureStyle
+from nasbench1shot1.display.axes import figure_data, save_figure
+from nasbench1shot1.display.style import AnyStyle
 from nasbench1shot1.experiments.comparison.accuracies import NAME as ACCURACIES
 from nasbench1shot1.experiments.comparison.drawing import (
     baseline_label,
@@ -31,21 +31,20 @@ from nasbench1shot1.experiments.comparison.sentences import TEST_WORDS, common_t
 from nasbench1shot1.experiments.comparison.statistics import COMMON, END, Comparison
 from nasbench1shot1.experiments.comparison.tasks import TaskComparison
 from nasbench1shot1.ground.errors import InvalidInputError, option
-from nasbench1shot1.ground.files import FORMATS, PictureFormat, atomic_folder, check_writable
+from nasbench1shot1.ground.files import PictureFormat, atomic_folder, check_writable, picture_files
 from nasbench1shot1.ground.text import counted, line_printer
 
 if TYPE_CHECKING:
     from nasbench1shot1.display.axes import Figure
 
 FIGURE, DISTRIBUTION, RANKS, PROFILE = "comparison", "distribution", "average_ranks", "profile"
-"""Names of the figures, each with a CSV file of the same name."""
-RESULTS, RANK_TESTS, WINS = "comparison.csv", "rank_tests.csv", "win_tie_loss.csv"
+"""Names of the figures. Each has a CSV file of the same name, but `CURVES` has the curves of the first one."""
+RESULTS, CURVES, RANK_TESTS, WINS = "comparison.csv", "comparison-curves.csv", "rank_tests.csv", "win_tie_loss.csv"
 TABLE, TASKS, METHODS = "table", "tasks", "methods.txt"
 """Names of the tables in Markdown and LaTeX, and of the text for a paper."""
 FILES = {
-    *(RESULTS, RANK_TESTS, WINS, METHODS, f"{ACCURACIES}.csv", f"{ACCURACIES}-by-epoch.csv", f"{ACCURACIES}.md"),
-    *(f"{name}.{suffix}" for name in (FIGURE, DISTRIBUTION, RANKS, PROFILE, ACCURACIES) for suffix in FORMATS),
-    *(f"{name}.csv" for name in (DISTRIBUTION, RANKS, PROFILE)),
+    *(RESULTS, CURVES, RANK_TESTS, WINS, METHODS, f"{ACCURACIES}-by-epoch.csv", f"{ACCURACIES}.md"),
+    *(name for figure in (FIGURE, DISTRIBUTION, RANKS, PROFILE, ACCURACIES) for name in picture_files(f"{figure}.png")),
     *(f"{name}.{suffix}" for name in (TABLE, TASKS) for suffix in ("md", "tex")),
 }
 WIDE, WIDEST = 110, 150
@@ -174,7 +173,7 @@ def check_out(out: Path) -> None:
 
 
 def write_comparison(
-    found: TaskComparison, out: Path, suffix: PictureFormat = "png", style: PictureStyle | None = None
+    found: TaskComparison, out: Path, suffix: PictureFormat = "png", style: AnyStyle | None = None
 ) -> list[Path]:
     """Write the figures, tables and texts of a comparison into a folder; return their paths (docs/compare.md).
 
@@ -187,17 +186,17 @@ def write_comparison(
     check_out(out)
     with atomic_folder(out) as folder:
         figures = _figures(found, style)
-        for name, figure in figures.items():
-            save_figure(figure, folder / f"{name}.{suffix}")
-        frames, texts = _frames(found, list(figures)), _texts(found)
+        drawn = [save_figure(figure, folder / f"{name}.{suffix}", data=False) for name, figure in figures.items()]
+        frames, texts = _frames(found, figures), _texts(found)
         for name, frame in frames.items():
             frame.to_csv(folder / name, index=False)
         for name, text in texts.items():
             (folder / name).write_text(text, encoding="utf-8")
-    return [out / name for name in (*(f"{name}.{suffix}" for name in figures), *frames, *texts)]
+    pictures = [path.name for paths in drawn for path in paths]
+    return [out / name for name in (*pictures, *frames, *texts)]
 
 
-def _figures(found: TaskComparison, style: PictureStyle | None) -> dict[str, "Figure"]:
+def _figures(found: TaskComparison, style: AnyStyle | None) -> dict[str, "Figure"]:
     """Return the figures, by the names of their files without suffixes."""
     if len(found.tasks) == 1:
         (comparison,) = found.tasks.values()
@@ -213,9 +212,11 @@ def _figures(found: TaskComparison, style: PictureStyle | None) -> dict[str, "Fi
     return figures
 
 
-def _frames(found: TaskComparison, figures: Sequence[str]) -> dict[str, pandas.DataFrame]:
+def _frames(found: TaskComparison, figures: Mapping[str, "Figure"]) -> dict[str, pandas.DataFrame]:
     """Return the tables of numbers, by the names of their files; each figure has one."""
-    frames = {RESULTS: found.results, RANK_TESTS: found.rank_tests}
+    curves = figure_data(figures[FIGURE])
+    assert curves is not None  # the figure is new
+    frames = {RESULTS: found.results, CURVES: curves, RANK_TESTS: found.rank_tests}
     frames |= {f"{DISTRIBUTION}.csv": found.distributions} if DISTRIBUTION in figures else {}
     frames |= {f"{PROFILE}.csv": found.profile} if PROFILE in figures else {}
     frames |= {f"{RANKS}.csv": _ranks(found)} if RANKS in figures else {}

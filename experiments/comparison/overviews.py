@@ -8,7 +8,7 @@ from nasbench1shot1.display.axes import ZERO_NOTE, label_log_axis
 from nasbench1shot1.display.canvas import Canvas, text_width
 from nasbench1shot1.display.colours import MOST_BANDS, Colors
 from nasbench1shot1.display.curves import Banded, draw_curve
-from nasbench1shot1.display.style import SETTINGS, PictureStyle, checked_style
+from nasbench1shot1.display.style import AnyStyle, checked_style, tone
 from nasbench1shot1.experiments.comparison.drawing import MOST_PANELS, method_looks
 from nasbench1shot1.experiments.comparison.overall import AverageRanks
 from nasbench1shot1.experiments.comparison.rank_tests import SIGNIFICANT
@@ -28,7 +28,7 @@ at both sides in inches."""
 
 
 def critical_difference_figure(
-    found: TaskComparison, colors: Colors | None = None, style: PictureStyle | None = None
+    found: TaskComparison, colors: Colors | None = None, style: AnyStyle | None = None
 ) -> "Figure":
     """Return the critical-difference diagram of the average ranks of final regrets (Demšar, 2006).
 
@@ -41,7 +41,7 @@ def critical_difference_figure(
     methods, looks = len(ranks.averages), method_looks(found.tasks, colors)
     height = 0.7 + 0.19 * (-(-methods // 2) + 1 + len(ranks.groups))
     with Canvas(panel=(6.4, height), style=style) as canvas:
-        size = float(SETTINGS[checked_style(style or "screen")]["legend.fontsize"])
+        size = checked_style(style).points("legend.fontsize")
         _draw_ranks(canvas.axes[0], ranks, looks, size, canvas.figure.get_figwidth() - SPARE)
         statistic, p = ranks.friedman
         tasks = ", ".join(found.tasks)
@@ -81,23 +81,23 @@ def _draw_ranks(
     before = max(text_width(labels[label], size) for label in left)
     after = max((text_width(text, size) for label, text in labels.items() if label not in left), default=0.0)
     inch = (worst - 1 + 2 * stub) / max(inches - before - after, 0.2 * inches)
-    axes.plot([1, worst], [top, top], color="black", linewidth=1)
+    axes.plot([1, worst], [top, top], color=tone("black"), linewidth=1)
     for rank in range(1, worst + 1):
-        axes.plot([rank, rank], [top, top + 0.15], color="black", linewidth=1)
+        axes.plot([rank, rank], [top, top + 0.15], color=tone("black"), linewidth=1)
         axes.text(rank, top + 0.25, str(rank), ha="center", va="bottom", fontsize=size)
     for place, (label, average) in enumerate(averages.items()):
         is_left = label in left
         line = place if is_left else worst - 1 - place
         height, end = top - below - GAP * line, 1 - stub if is_left else worst + stub
-        color = looks[str(label)]["color"]
+        color = tone(looks[str(label)]["color"])
         axes.plot([average, average, end], [top, height, height], color=color, linewidth=1.2, solid_joinstyle="miter")
         axes.text(end, height, labels[label], ha="right" if is_left else "left", va="center", fontsize=size)
     for number, group in enumerate(ranks.groups):
         ends = [averages[group[0]] - 0.03, averages[group[-1]] + 0.03]
         height = top - GAP * (number + 0.7)
-        axes.plot(ends, [height, height], color="black", linewidth=BAR, solid_capstyle="butt")
+        axes.plot(ends, [height, height], color=tone("black"), linewidth=BAR, solid_capstyle="butt")
     length, height = ranks.critical_difference, top + 1.1
-    axes.errorbar(1 + length / 2, height, xerr=length / 2, color="black", capsize=3, linewidth=1)
+    axes.errorbar(1 + length / 2, height, xerr=length / 2, color=tone("black"), capsize=3, linewidth=1)
     axes.text(1 + length / 2, height + 0.15, f"CD = {length:.2f}", ha="center", va="bottom", fontsize=size)
     axes.set_xlim(1 - stub - before * inch, max(worst + stub + after * inch, 1 + length))
     axes.set_ylim(top - below - GAP * len(left), height + 0.7)
@@ -107,9 +107,7 @@ def _draw_ranks(
 # Distributions --------------------------------------------------------------------------------------------------------
 
 
-def distribution_figure(
-    found: TaskComparison, colors: Colors | None = None, style: PictureStyle | None = None
-) -> "Figure":
+def distribution_figure(found: TaskComparison, colors: Colors | None = None, style: AnyStyle | None = None) -> "Figure":
     """Return the distributions of final regrets, with a panel for each task; arguments as in `comparison_figure`.
 
     Raises InvalidInputError if no method has several runs on a task.
@@ -160,7 +158,7 @@ def distribution_figure(
         return canvas.finish(f"Distribution of final {each.goal.regret} on {where}", caption, legend=True)
 
 
-def profile_figure(found: TaskComparison, colors: Colors | None = None, style: PictureStyle | None = None) -> "Figure":
+def profile_figure(found: TaskComparison, colors: Colors | None = None, style: AnyStyle | None = None) -> "Figure":
     """Return the performance profile over all tasks (`TaskComparison.profile`); arguments as in `comparison_figure`.
 
     Raises InvalidInputError if there is no profile.

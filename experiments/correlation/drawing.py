@@ -12,7 +12,7 @@ from nasbench1shot1.display.axes import checked_axes
 from nasbench1shot1.display.charts import Axis, Mark, Panel, Series, Zero, draw_panels, shifts
 from nasbench1shot1.display.colours import BLUE, VERMILION, Colors
 from nasbench1shot1.display.marks import marked
-from nasbench1shot1.display.style import PictureStyle
+from nasbench1shot1.display.style import AnyStyle
 from nasbench1shot1.experiments.correlation.analysis import Predictions, compute_correlations, predictions_and_truths
 from nasbench1shot1.experiments.correlation.record import Ranking
 from nasbench1shot1.experiments.correlation.truth import (
@@ -45,7 +45,7 @@ def draw_ranking(
     *,
     epoch: int | None = None,
     predictor: str = "error",
-    style: PictureStyle | None = None,
+    style: AnyStyle | None = None,
     colors: Colors | None = None,
     labels: Sequence[str] | str | None = None,
     mark: Iterable[Asked] | None = None,
@@ -60,7 +60,8 @@ def draw_ranking(
         ax: the axes to draw on. Default: the axes of a new figure that is not registered with pyplot.
         epoch: if given, draw the true error of every architecture against its one-shot error after this search epoch.
         predictor: "error" for one-shot errors, or "loss" for one-shot losses.
-        style: "screen" (default), or "paper" for a figure without title, as wide as a column, with embedded fonts.
+        style: "screen" (default), "paper" (without title and caption, as wide as a column or a page), "dark", an
+            `nb.FigureStyle`, or settings of matplotlib (docs/figures.md).
         colors: a colour, a sequence of one colour per label of the legend, or colours by label.
         labels: new labels of the legend.
         mark: networks that the plot of an epoch marks: names of the benchmark's reference points, such as "ResNet
@@ -143,7 +144,7 @@ def by_epoch_panel(frame: pandas.DataFrame, predictor: str = "error") -> Panel:
     )
 
 
-def by_epoch_figure(frame: pandas.DataFrame, title: str, caption: str, style: PictureStyle | None = None) -> "Figure":
+def by_epoch_figure(frame: pandas.DataFrame, title: str, caption: str, style: AnyStyle | None = None) -> "Figure":
     """Return a figure with `by_epoch_panel` for one-shot errors and losses side by side."""
     panels = [by_epoch_panel(frame, predictor) for predictor in X_LABELS]
     note = f"Vertical bars: 95 % bootstrap intervals over architectures. {caption}"
@@ -214,7 +215,7 @@ def scatter_figure(
     rows: Mapping[str, Any],
     title: str,
     caption: str,
-    style: PictureStyle | None = None,
+    style: AnyStyle | None = None,
     marks: Sequence[MarkedRank] = (),
 ) -> "Figure":
     """Return a figure with `scatter_panel` for one-shot errors and losses side by side.
@@ -225,7 +226,7 @@ def scatter_figure(
         rows: for "error" and "loss", the row of correlations.csv, or None.
         title: title of the figure.
         caption: text below the figure.
-        style: "screen" or "paper".
+        style: "screen" (default), or as in `style.AnyStyle`.
         marks: the networks to mark.
     """
     panels = [scatter_panel(values, truth, rows.get(name), name, marks) for name, values in scores.items()]

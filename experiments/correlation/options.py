@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from nasbench1shot1.display.style import PictureStyle
+from nasbench1shot1.display.options import PictureOptions
 from nasbench1shot1.ground.errors import InvalidInputError, alternatives, quoted_option, value_of
-from nasbench1shot1.ground.files import PictureFormat, as_path
+from nasbench1shot1.ground.files import as_path
 from nasbench1shot1.runs.folder import COMMON
 from nasbench1shot1.runs.machine import MOST_THREADS, Device, default_threads, resolve_device
 from nasbench1shot1.runs.options import Form, Range, TableName, check_ranges, make_options, options_to_record
@@ -22,7 +22,7 @@ PRECISION = 0.95
 
 
 @dataclass(frozen=True, kw_only=True)
-class RankingOptions(BoundOptions):
+class RankingOptions(PictureOptions, BoundOptions):
     """The options of `nb.correlate`. `resolved` replaces None by a value that depends on the machine or the preset.
 
     With bounds, only architectures within them are ranked. By default, the bounds of the search apply.
@@ -56,16 +56,11 @@ class RankingOptions(BoundOptions):
     """Number of CPU threads; results are reproducible only with an equal number. Default: PyTorch's choice."""
     precision: Literal["float32", "bfloat16"] = "float32"
     """float32, or bfloat16 to evaluate under autocast."""
-    format: PictureFormat | None = None
-    """File format of the pictures. Default: png."""
-    style: PictureStyle | None = None
-    """screen: pictures with title and caption. paper: without them, as wide as a page, with embedded fonts. Default:
-    screen."""
 
     def resolved(self) -> "RankingOptions":
         """Fill in every None and check every value; raises InvalidInputError for an invalid value."""
         options = replace(
-            self,
+            self.with_checked_pictures(),
             architectures=_absolute(self.architectures),
             batch_norm=self.batch_norm or PRESETS[self.preset].evaluation_batch_norm,
             table=resolve_table_name(self.table),

@@ -8,7 +8,7 @@ import numpy as np
 import pandas
 
 from nasbench1shot1.display.axes import save_figure
-from nasbench1shot1.display.style import PictureStyle
+from nasbench1shot1.display.style import AnyStyle
 from nasbench1shot1.evaluator import BOUNDS
 from nasbench1shot1.experiments.correlation.analysis import Predictions, Undefined, compute_correlations
 from nasbench1shot1.experiments.correlation.drawing import by_epoch_figure, marked_ranks, scatter_figure, spearman_row
@@ -23,7 +23,7 @@ from nasbench1shot1.experiments.correlation.record import (
 from nasbench1shot1.experiments.correlation.reliability import reliability_curve
 from nasbench1shot1.experiments.correlation.truth import Truth, rows_at, rows_of_all, truth_fields
 from nasbench1shot1.ground.errors import InvalidInputError
-from nasbench1shot1.ground.files import FORMATS, PictureFormat, atomic_write, picture_name
+from nasbench1shot1.ground.files import PictureFormat, atomic_write, picture_files, picture_name
 from nasbench1shot1.reference_points import Asked
 from nasbench1shot1.tables.columns import source_text
 from nasbench1shot1.tables.table import Table
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 SHOWN = ("spearman", "kendall", "p@10", "regret")
 """Criteria in the summary, for one-shot errors and losses."""
-FILES = {CORRELATIONS, RELIABILITY, *(picture_name(name, suffix) for name in (BY_EPOCH, SCATTER) for suffix in FORMATS)}
+FILES = {CORRELATIONS, RELIABILITY, *picture_files(BY_EPOCH), *picture_files(SCATTER)}
 """Names of the files that `write_outcome` may write."""
 
 
@@ -43,7 +43,7 @@ def write_outcome(
     folder: Path,
     advance: Callable[[float], None] = lambda share: None,
     format: PictureFormat | None = None,
-    style: PictureStyle | None = None,
+    style: AnyStyle | None = None,
     mark: Iterable[Asked] | None = None,
 ) -> dict[str, Any]:
     """Compute the results from the scores, write `FILES`, and return the summary.
@@ -63,10 +63,11 @@ def write_outcome(
     for name, content in ((CORRELATIONS, frame), (RELIABILITY, reliability)):
         with atomic_write(folder / name) as file:
             file.write(content.to_csv(index=False).encode())
-    style = style or ranking.options.style
+    style = style or ranking.options.figure_style
     pictures = _figures(ranking, frame, predictions, truth, table, style, mark)
     for name, figure in pictures.items():
-        save_figure(figure, folder / picture_name(name, format or ranking.options.format))
+        has_data = name != BY_EPOCH  # whose values are in `CORRELATIONS`
+        save_figure(figure, folder / picture_name(name, format or ranking.options.format), data=has_data)
     return _summary(table, ranking, frame, reliability, undefined, truth)
 
 
@@ -142,7 +143,7 @@ def _figures(
     predictions: Predictions,
     truth: Truth,
     table: Table,
-    style: PictureStyle | None,
+    style: AnyStyle | None,
     mark: Iterable[Asked] | None,
 ) -> dict[str, "Figure"]:
     """Return the figures by the names of their PNG files."""

@@ -26,7 +26,8 @@ const swatch = (line, kind = "curve") => {
   if (line.dash) path.setAttribute("stroke-dasharray", line.dash);
   const found = create("svg:svg", { class: "swatch", viewBox: "0 0 32 14", "aria-hidden": "true" });
   found.append(coloured(path, line));
-  if (line.marker) found.append(coloured(create("svg:circle", { class: "mark", cx: 16, cy: 7, r: 3 }), line));
+  if (line.marker)
+    found.append(coloured(create("svg:path", { class: "mark", d: line.marker, transform: "translate(16 7)" }), line));
   return found;
 };
 

@@ -212,7 +212,10 @@ class Chart {
     if (row.marker) {
       const every = Math.max(1, Math.floor(curve.at.length / 10));
       for (let place = 0; place <= last; place += every)
-        if (curve.mean[place] !== null) front.append(this.dot(row, curve.at[place], curve.mean[place], near));
+        if (curve.mean[place] !== null) {
+          const transform = `translate(${this.x(curve.at[place]).toFixed(1)} ${this.y(curve.mean[place]).toFixed(1)})`;
+          front.append(coloured(create("svg:path", { class: `mark${near}`, d: row.marker, transform }), row));
+        }
     }
     const end = this.span()[1];
     if (row.holds && curve.at[last] < end && curve.mean[last] !== null) {

@@ -8,7 +8,7 @@ import numpy as np
 from nasbench1shot1.cell_training.record import Training
 from nasbench1shot1.display.colours import COLOURS, LINES, curve_styles
 from nasbench1shot1.display.curves import Pooled, Trace, pool
-from nasbench1shot1.display.style import Spread
+from nasbench1shot1.display.style import BACKGROUND, Spread, on_background
 from nasbench1shot1.experiments.comparison.entries import CLOCKS, EPOCHS, Floats
 from nasbench1shot1.experiments.report_page.panels import AXES, Panel
 from nasbench1shot1.experiments.report_page.subjects import Subject
@@ -18,10 +18,21 @@ MOST_POINTS = 16_000
 FEWEST_POINTS, LONGEST_CURVE = 30, 400
 DIGITS = 7
 """Significant digits of embedded numbers: more than are shown, so that they are not rounded twice."""
-DARK = "#17191e"
-"""Background of the page in the dark; the styles of `page.css` have the same."""
-CONTRAST = 3.5
-"""Smallest contrast of a curve with a dark background; black curves become white."""
+SHAPES = {
+    "o": "M-3 0a3 3 0 1 0 6 0a3 3 0 1 0-6 0Z",
+    "s": "M-2.7-2.7h5.4v5.4h-5.4Z",
+    "^": "M0-3.4L3.2 2.6H-3.2Z",
+    "v": "M0 3.4L3.2-2.6H-3.2Z",
+    "<": "M-3.4 0L2.6-3.2V3.2Z",
+    ">": "M3.4 0L-2.6-3.2V3.2Z",
+    "D": "M0-3.6L3.6 0 0 3.6-3.6 0Z",
+    "P": "M-1.2-3.4h2.4v2.2h2.2v2.4h-2.2v2.2h-2.4v-2.2h-2.2v-2.4h2.2Z",
+    "X": "M-3.3-1.6L-1.6-3.3 0-1.7 1.6-3.3 3.3-1.6 1.7 0 3.3 1.6 1.6 3.3 0 1.7-1.6 3.3-3.3 1.6-1.7 0Z",
+    "*": "M0-4L1-1.2 3.9-1.2 1.6.6 2.4 3.4 0 1.7-2.4 3.4-1.6.6-3.9-1.2-1-1.2Z",
+    "p": "M0-3.5L3.3-1.1 2.1 2.8H-2.1L-3.3-1.1Z",
+    "x": "M-3-2.2L-2.2-3 0-.8 2.2-3 3-2.2 .8 0 3 2.2 2.2 3 0 .8-2.2 3-3 2.2-.8 0Z",
+}
+"""Matplotlib's markers as paths of SVG, in pixels around the marked point."""
 
 
 def points_per_curve(curves: int) -> int:
@@ -127,11 +138,11 @@ def candidate_lines() -> list[dict[str, Any]]:
 
 def line(look: Mapping[str, Any]) -> dict[str, Any]:
     """Return the colours of a curve on both backgrounds, its dashes and its marker, from arguments of `Axes.plot`."""
-    found: dict[str, Any] = {"light": look["color"], "dark": on_dark(look["color"])}
+    found: dict[str, Any] = {"light": look["color"], "dark": on_background(look["color"], BACKGROUND)}
     if look["linestyle"] != "-":
         found["dash"] = " ".join(f"{2 * length:g}" for length in look["linestyle"][1])
     if look["marker"]:
-        found["marker"] = True
+        found["marker"] = SHAPES[look["marker"]]
     return found
 
 
@@ -185,27 +196,3 @@ def _spread(at: Floats, most: int, *, is_log: bool) -> Any:
 def rounded(value: float) -> float:
     """Return a number with `DIGITS` significant digits."""
     return float(f"{value:.{DIGITS}g}")
-
-
-# Colours --------------------------------------------------------------------------------------------------------------
-
-
-def on_dark(colour: str) -> str:
-    """Return a colour that is mixed with white until its contrast with a dark background suffices."""
-    rgb, background = _rgb(colour), _luminance(_rgb(DARK))
-    for share in np.linspace(0, 1, 21):
-        mixed = rgb + share * (1 - rgb)
-        if (_luminance(mixed) + 0.05) / (background + 0.05) >= (CONTRAST if colour != "#000000" else 12):
-            break
-    return "#" + "".join(f"{round(255 * float(part)):02x}" for part in mixed)
-
-
-def _rgb(colour: str) -> Floats:
-    """Return the parts of a colour, such as "#0072b2", from 0 to 1."""
-    return np.array([int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)])
-
-
-def _luminance(rgb: Floats) -> float:
-    """Return the relative luminance of a colour (WCAG 2.2)."""
-    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
-    return float(linear @ [0.2126, 0.7152, 0.0722])

@@ -11,6 +11,7 @@ from nasbench1shot1.black_box_search.record import BlackBoxStudy
 from nasbench1shot1.cell_training.group import TrainingGroup
 from nasbench1shot1.cell_training.options import TrainingOptions
 from nasbench1shot1.cell_training.record import Training
+from nasbench1shot1.display.options import PICTURES
 from nasbench1shot1.ground.errors import UserError, flag
 from nasbench1shot1.one_shot_search.group import SearchGroup
 from nasbench1shot1.one_shot_search.options import SearchConfig, search_options
@@ -20,7 +21,7 @@ from nasbench1shot1.runs.options import option_names, switch_names
 from nasbench1shot1.tuning.options import TuningOptions, study_options
 from nasbench1shot1.tuning.record import Study
 
-OF_PICTURES = ("format", "style", "spread")
+OF_PICTURES = (*PICTURES, "spread")
 SELECTING = ("optimizer", "space", "scale", "preset")
 """The options that select the defaults of others."""
 MACHINE = ("device", "threads")

@@ -12,10 +12,10 @@ from nasbench1shot1.black_box_search.drawing import caption, draw_anytime, regre
 from nasbench1shot1.black_box_search.options import recorded_study
 from nasbench1shot1.black_box_search.record import BlackBoxStudy, Clock
 from nasbench1shot1.black_box_search.repeats import Repeats
-from nasbench1shot1.display.canvas import Canvas, legend_inside
+from nasbench1shot1.display.canvas import Canvas
 from nasbench1shot1.display.colours import MOST_BANDS, curve_rows, curve_styles
-from nasbench1shot1.display.curves import Pooled, describe_band
-from nasbench1shot1.display.style import PictureStyle
+from nasbench1shot1.display.curves import Pooled
+from nasbench1shot1.display.style import AnyStyle
 from nasbench1shot1.experiments.black_box_studies import (
     compare_with_published,
     draw_ecdf,
@@ -94,12 +94,10 @@ class BlackBoxResults(BlackBoxStudies):
     Attributes:
         SHOWN: the quantity of every study that is printed on the screen.
         SHARED: which panels share axes.
-        LEGEND: whether there is one legend of all curves below the panels.
     """
 
     SHOWN: ClassVar[str] = "final test regret"
     SHARED: ClassVar[Any] = "col"
-    LEGEND: ClassVar[bool] = True
 
     def headings(self) -> tuple[str, ...]:
         """Return the column headings of the summary."""
@@ -148,20 +146,20 @@ class BlackBoxResults(BlackBoxStudies):
     def draw_row(self, line: "Sequence[axes.Axes]", keys: Sequence[str], colours: Mapping[str, str]) -> None:
         """Draw the curves with some keys on a row of panels; given colours replace the usual ones."""
 
-    def drawn(self, style: PictureStyle | None, colours: Mapping[str, str]) -> "axes.Figure":
+    def drawn(self, style: AnyStyle | None, colours: Mapping[str, str]) -> "axes.Figure":
         """Return the picture."""
         rows, columns = self.curve_rows, len(self.columns())
         panel = (max(3.4, 8 / columns), 3.1)
-        with Canvas(len(rows), columns, panel=panel, sharex=self.SHARED, sharey=self.SHARED, style=style) as canvas:
-            for keys, line in zip(rows, canvas.grid, strict=True):
+        shared: dict[str, Any] = {"sharex": self.SHARED, "sharey": self.SHARED}
+        with Canvas(len(rows), columns, panel=panel, style=style, wraps=True, **shared) as canvas:
+            lines = [canvas.axes] if len(rows) == 1 else list(canvas.grid)
+            for keys, line in zip(rows, lines, strict=True):
                 self.draw_row(line, keys, colours)
                 for ax in line:
                     ax.grid(alpha=0.25)
-            for ax in canvas.grid[:-1].flat:
+            for ax in (ax for line in lines[:-1] for ax in line):
                 ax.set_xlabel("")  # only the last row has a label
             band = self.band([self.drawn_curves(keys) for keys in rows]) if self.figure.pooling else ""
-            if not self.LEGEND:
-                return canvas.finish(self._title(), self._caption(), band=band)
             styles = self.styles(colours)
             legend = {label: styles[key] for key, label in self.labels.items()} | self.levels()
             return canvas.finish(self._title(), self._caption(), legend=legend, band=band)
@@ -205,8 +203,10 @@ class RegretAndECDF(BlackBoxResults):
 class MiniAgainstFull(BlackBoxResults):
     """Figure 8 of NAS-Bench-101: variants of evolution on a small and a large space."""
 
-    STATISTIC = "mutation rate: expected number of changed choices"
-    SHARED, LEGEND = True, False
+    STATISTIC = (
+        "mutation rate: expected number of changed choices; regularized evolution has its default tournament size, 10"
+    )
+    SHARED = True
 
     def as_table(self) -> pandas.DataFrame:
         """Return the drawn values: panel, curve, then the columns of `values_over_time`."""
@@ -216,7 +216,7 @@ class MiniAgainstFull(BlackBoxResults):
     def curve_rows(self) -> list[list[str]]:
         """The keys of the curves in each entry of `ROWS`."""
         keys = {found.curve.key for found in self.found}
-        return [list(labels) for labels in ROWS.values() if keys & set(labels)]
+        return [list(row) for row in ROWS.values() if keys & set(row)]
 
     def columns(self) -> Sequence[Any]:
         """Return the spaces."""
@@ -224,23 +224,17 @@ class MiniAgainstFull(BlackBoxResults):
 
     def draw_row(self, line: "Sequence[axes.Axes]", keys: Sequence[str], colours: Mapping[str, str]) -> None:
         """Draw the median test regret of one entry of `ROWS` over simulated seconds, with one column per space."""
-        name, usual = next((name, labels) for name, labels in ROWS.items() if list(labels) == list(keys))
-        published = {curve.key: curve.label for _, curve in self.figure.full.pairs()}
-        labels = {**usual, **{key: label for key, label in self.labels.items() if label != published[key]}}
-        own = {key: colour for key, colour in colours.items() if key in keys}
-        styles = dict(zip(keys, curve_styles(list(keys), own), strict=True))
-        pooling = self.pooling
+        name = next(name for name, row in ROWS.items() if list(row) == list(keys))
+        styles, pooling = self.styles(colours), self.pooling
         look: Style = {"statistic": pooling.statistic, "spread": self.spread}
         look["floor"] = regret_floor(self.runs, pooling.statistic, self.spread)
         look["has_band"] = self.drawn_curves(keys) <= MOST_BANDS
         for ax, (panel, curves) in zip(line, self.by_panel, strict=True):
             by_key = {found.curve.key: found.runs[0] for found in curves}
             for key in (key for key in keys if key in by_key):
-                look |= {"label": labels[key], "style": styles[key]}
+                look |= {"label": self.labels[key], "style": styles[key]}
                 draw_anytime(ax, by_key[key], **look)
             ax.set_title(f"{panel.title}: {name}")
-            many = describe_band(self.spread, self.seeds, pooling.over, statistic=pooling.statistic)
-            legend_inside(ax, many if look["has_band"] else "")
             ax.set_ylabel("median test regret [%]")
 
 

@@ -14,9 +14,22 @@ from numpy.typing import NDArray
 
 from nasbench1shot1.display.axes import label_epochs
 from nasbench1shot1.display.canvas import Canvas
-from nasbench1shot1.display.colours import BLACK, BLUE, BROWN, GREEN, LINES, ORANGE, PINK, SKY, VERMILION
+from nasbench1shot1.display.colours import (
+    BLACK,
+    BLUE,
+    BROWN,
+    EVERY,
+    GREEN,
+    LINES,
+    MARKER_SIZE,
+    MARKERS,
+    ORANGE,
+    PINK,
+    SKY,
+    VERMILION,
+)
 from nasbench1shot1.display.curves import Pooled, describe_band, draw_curve, pool_values
-from nasbench1shot1.display.style import PictureStyle
+from nasbench1shot1.display.style import AnyStyle
 from nasbench1shot1.experiments.comparison.rank_tests import SIGNIFICANT, rank_tests
 from nasbench1shot1.experiments.reproduction.collapse_figures import BASE, SHORTER
 from nasbench1shot1.experiments.reproduction.parts import Panel
@@ -194,7 +207,7 @@ class Collapse(CurveResults):
             found.append(f"{panel}: {words}: {names} ({tests})")
         return found
 
-    def drawn(self, style: PictureStyle | None, colours: Mapping[str, str]) -> "axes.Figure":
+    def drawn(self, style: AnyStyle | None, colours: Mapping[str, str]) -> "axes.Figure":
         """Return the picture: a row for each length of the searches, and a column for each of `DRAWN`.
 
         Only the base has a band. Curves with other numbers of epochs than their row are drawn over their share of the
@@ -231,7 +244,8 @@ class Collapse(CurveResults):
         for number, (key, colour) in enumerate(zip(keys, COLOURS, strict=False)):
             line = LINES[0] if key == BASE else LINES[number % len(LINES)]
             width = 2.0 if key == BASE else 1.2
-            found[key] = {"color": colours.get(key, colour), "linestyle": line, "linewidth": width}
+            look = {"marker": MARKERS[colour], "markersize": MARKER_SIZE, "markevery": EVERY}
+            found[key] = {"color": colours.get(key, colour), "linestyle": line, "linewidth": width, **look}
         return found
 
     def _title(self) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 import pandas
 
 from nasbench1shot1.display.colours import Colors
-from nasbench1shot1.display.style import PictureStyle
+from nasbench1shot1.display.style import AnyStyle
 from nasbench1shot1.experiments.reproduction.results import Found
 from nasbench1shot1.experiments.reproduction.trajectories import StudyResults
 from nasbench1shot1.experiments.tuning.importance import (
@@ -80,7 +80,7 @@ class Importances(StudyResults):
 
     def draw(
         self,
-        style: PictureStyle | None = None,
+        style: AnyStyle | None = None,
         *,
         colors: Colors | None = None,
         labels: Sequence[str] | str | None = None,

@@ -17,9 +17,9 @@ import pandas
 from numpy.typing import NDArray
 
 from nasbench1shot1.display.canvas import Canvas
-from nasbench1shot1.display.colours import BLACK, BLUE
-from nasbench1shot1.display.curves import Pooled, pool_values
-from nasbench1shot1.display.style import PictureStyle
+from nasbench1shot1.display.colours import BLACK, curve_styles
+from nasbench1shot1.display.curves import LEVEL_COLOUR, Pooled, pool_values
+from nasbench1shot1.display.style import AnyStyle, tone, tones
 from nasbench1shot1.experiments.comparison.rank_tests import SIGNIFICANT, rank_tests
 from nasbench1shot1.experiments.reproduction.parts import Panel
 from nasbench1shot1.experiments.reproduction.results import CurveResults, Found, in_front
@@ -198,7 +198,7 @@ class MethodTable(CurveResults):
             )
         return found
 
-    def drawn(self, style: PictureStyle | None, colours: Mapping[str, str]) -> "axes.Figure":
+    def drawn(self, style: AnyStyle | None, colours: Mapping[str, str]) -> "axes.Figure":
         """Return the picture: mean and band of the final regret, and of the best-seen one, for every method.
 
         Methods are sorted by their mean final regret on the first space. Lines show random sampling with one look-up,
@@ -212,17 +212,18 @@ class MethodTable(CurveResults):
         with Canvas(1, columns, panel=(max(3.0, 7 / columns), height), style=style, sharey=True) as canvas:
             for ax, (panel, curves) in zip(canvas.axes, self.by_panel, strict=True):
                 for found in curves:
-                    colour = colours.get(found.curve.key, BLUE)
+                    (usual,) = curve_styles([str(found.curve.options["optimizer"])])
+                    colour = colours.get(found.curve.key, usual["color"])
                     for name, shift, fill in ((FINAL, -0.14, colour), (BEST, 0.14, "white")):
                         pooled = self.pooled[found.place][name]
                         mean, low, high = (100 * float(v[0]) for v in (pooled.centre, pooled.low, pooled.high))
                         is_cut |= pooled.is_cut
                         look: dict[str, Any] = {"fmt": "o", "color": colour, "markerfacecolor": fill, "markersize": 4}
                         whiskers = [[mean - low], [high - mean]] if len(self.frames[found.place]) > 1 else None
-                        ax.errorbar(mean, order.index(found.curve.key) + shift, xerr=whiskers, **look)
+                        ax.errorbar(mean, order.index(found.curve.key) + shift, xerr=whiskers, **tones(look))
                 baseline = self.baselines[panel.key]
-                ax.axvline(100 * self.mean_of(curves), **MEAN_LOOK)
-                ax.axvline(100 * baseline[BEST].mean(), color=BLACK, linestyle="--", linewidth=1)
+                ax.axvline(100 * self.mean_of(curves), **tones(MEAN_LOOK))
+                ax.axvline(100 * baseline[BEST].mean(), color=tone(BLACK), linestyle="--", linewidth=1)
                 ax.set_title(panel.title)
                 ax.grid(alpha=0.25)
                 ax.set_xlim(left=0)
@@ -234,8 +235,8 @@ class MethodTable(CurveResults):
             configs = [run.config for run in self.runs]
             lookups = len(next(iter(self.frames.values()))[0])
             legend: dict[str, dict[str, Any]] = {
-                "after the last epoch": {"marker": "o", "color": BLUE, "linestyle": ""},
-                "best seen": {"marker": "o", "color": BLUE, "markerfacecolor": "white", "linestyle": ""},
+                "after the last epoch": {"marker": "o", "color": LEVEL_COLOUR, "linestyle": ""},
+                "best seen": {"marker": "o", "color": LEVEL_COLOUR, "markerfacecolor": "white", "linestyle": ""},
                 MEAN_LABEL: MEAN_LOOK,
                 f"random sampling, {counted(lookups, 'look-up')}": {"color": BLACK, "linestyle": "--"},
             }

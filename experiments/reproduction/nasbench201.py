@@ -10,7 +10,7 @@ import pandas
 from nasbench1shot1.display.canvas import Canvas
 from nasbench1shot1.display.colours import curve_styles
 from nasbench1shot1.display.curves import LEVEL_COLOUR
-from nasbench1shot1.display.style import PictureStyle
+from nasbench1shot1.display.style import AnyStyle, tone, tones
 from nasbench1shot1.experiments.accuracies import SHOWN, Accuracies, title_of
 from nasbench1shot1.experiments.black_box_studies import Published, published_values
 from nasbench1shot1.experiments.correlation.analysis import predictions_and_truths
@@ -129,11 +129,11 @@ class AccuracyByEpoch(_Searches):
         """Return the accuracies after the last epoch."""
         return self.of_block.screen_rows(self.labels_in(next(iter(self.blocks))))
 
-    def drawn(self, style: PictureStyle | None, colours: Mapping[str, str]) -> "axes.Figure":
+    def drawn(self, style: AnyStyle | None, colours: Mapping[str, str]) -> "axes.Figure":
         """Return the picture: a panel for every data set and split."""
         found, styles = self.of_block, self.styles(colours)
         columns = len(found.places)
-        with Canvas(1, columns, panel=(max(3.0, 8 / columns), 3.4), style=style) as canvas:
+        with Canvas(1, columns, panel=(max(3.0, 8 / columns), 3.4), style=style, wraps=True) as canvas:
             found.draw_by_epoch(canvas, styles)
             legend = {label: styles[key] for key, label in self.labels_in(next(iter(self.blocks))).items()}
             band = self.band([len(found.runs)])
@@ -181,7 +181,7 @@ class OneShotTable(_Searches):
         table = markdown_table(["block", *first.headings()], rows)
         return "\n\n".join([table.rstrip(), *self.notes(), f"Table {self.table.id}"]) + "\n"
 
-    def drawn(self, style: PictureStyle | None, colours: Mapping[str, str]) -> "axes.Figure":
+    def drawn(self, style: AnyStyle | None, colours: Mapping[str, str]) -> "axes.Figure":
         """Return the picture: mean and standard deviation of each method, ours and published, by block.
 
         There is a panel for every data set and split.
@@ -190,7 +190,7 @@ class OneShotTable(_Searches):
         lines = [(block, found) for block, curves in self.blocks.items() for found in curves]
         usual = self.styles(colours)
         panel = (max(3.0, 8 / len(places)), 0.9 + 0.34 * len(lines))
-        with Canvas(1, len(places), panel=panel, style=style, sharey=True) as canvas:
+        with Canvas(1, len(places), panel=panel, style=style, sharey=True, wraps=True) as canvas:
             for ax, (dataset, split) in zip(canvas.axes, places, strict=True):
                 own = frame[(frame["dataset"] == dataset) & (frame["split"] == split)].set_index(["block", "curve"])
                 values = own.to_dict("index")
@@ -312,7 +312,7 @@ class ProxyTable(CurveResults):
             f"same {images}; the paper scores each on its own mini-batch"
         )
 
-    def drawn(self, style: PictureStyle | None, colours: Mapping[str, str]) -> "axes.Figure":
+    def drawn(self, style: AnyStyle | None, colours: Mapping[str, str]) -> "axes.Figure":
         """Return the picture: the correlations of every search and their mean, with a panel for every column."""
         frame, keys = self.correlations, list(self.labels)
         usual = dict(zip(keys, curve_styles(keys, colours), strict=True))
@@ -322,12 +322,12 @@ class ProxyTable(CurveResults):
                 for height, key in enumerate(keys):
                     own = frame[(frame["curve"] == key) & (frame["column"] == column)]["pearson"].dropna()
                     colour = usual[key]["color"]
-                    ax.plot(own, [height] * len(own), linestyle="", marker="|", color=colour, markersize=8)
+                    ax.plot(own, [height] * len(own), linestyle="", marker="|", color=tone(colour), markersize=8)
                     if len(own):
-                        ax.plot([own.mean()], [height], **{**OURS, "color": colour, "linestyle": ""})
+                        ax.plot([own.mean()], [height], **tones({**OURS, "color": colour, "linestyle": ""}))
                     if (key, column) in published.index:
-                        ax.plot([published[key, column]], [height + BELOW], **{**THEIRS, "linestyle": ""})
-                ax.axvline(0, color="black", linewidth=0.6)
+                        ax.plot([published[key, column]], [height + BELOW], **tones({**THEIRS, "linestyle": ""}))
+                ax.axvline(0, color=tone("black"), linewidth=0.6)
                 ax.set_title(title.replace(", ", ",\n"))
                 ax.set_xlabel("Pearson's r")
                 ax.grid(alpha=0.25, axis="x")

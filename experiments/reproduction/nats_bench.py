@@ -15,7 +15,7 @@ from nasbench1shot1.display.axes import label_epochs
 from nasbench1shot1.display.canvas import Canvas
 from nasbench1shot1.display.colours import MOST_BANDS, curve_styles
 from nasbench1shot1.display.curves import LEVEL_COLOUR, Pooled, draw_curve, draw_level, pool, pool_values, span
-from nasbench1shot1.display.style import PictureStyle, Spread
+from nasbench1shot1.display.style import AnyStyle, Spread, tones
 from nasbench1shot1.experiments.black_box_studies import (
     SIZE_PUBLISHED,
     Published,
@@ -194,7 +194,7 @@ class AccuracyByEpoch(CurveResults):
             found.append([*place, str(len(regrets)), accuracy, with_spread(regret.mean(), regret.std())])
         return found
 
-    def drawn(self, style: PictureStyle | None, colours: Mapping[str, str]) -> "axes.Figure":
+    def drawn(self, style: AnyStyle | None, colours: Mapping[str, str]) -> "axes.Figure":
         """Return the picture: a panel for each data set."""
         styles, columns = variant_styles(self.figure, colours), len(self.by_panel)
         with Canvas(1, columns, panel=(max(3.6, 8 / columns), 3.4), style=style) as canvas:
@@ -337,7 +337,7 @@ class FinalAccuracies(BlackBoxStudies):
     def _shown(self) -> set[str]:
         return {found.curve.key for found in self.methods}
 
-    def drawn(self, style: PictureStyle | None, colours: Mapping[str, str]) -> "axes.Figure":
+    def drawn(self, style: AnyStyle | None, colours: Mapping[str, str]) -> "axes.Figure":
         """Return the picture: mean and standard deviation of the test accuracies of each method, ours and published."""
         frame, columns, tall = self.as_table().query("split == 'test'"), len(self.by_panel), self._most_methods
         with Canvas(1, columns, panel=(max(4.2, 8 / columns), 0.9 + 0.36 * tall), style=style) as canvas:
@@ -351,7 +351,7 @@ class FinalAccuracies(BlackBoxStudies):
                     draw_point(ax, row, "", height, **{**OURS, "color": colour})
                     draw_point(ax, row, "published_", height + BELOW, **THEIRS)
                 if (largest := self._largest(panel.key)) is not None:
-                    ax.axvline(100 * largest, **LEVEL, zorder=1)
+                    ax.axvline(100 * largest, **tones(LEVEL), zorder=1)
                 ax.set_yticks(range(len(own)), [found.curve.label for found in own])
                 ax.set_ylim(tall - 0.4, -0.6)
                 ax.grid(alpha=0.25, axis="x")
@@ -385,7 +385,7 @@ def draw_point(ax: "axes.Axes", row: Mapping[Any, Any], prefix: str, height: flo
     mean, std = row[f"{prefix}mean"], row[f"{prefix}std"]
     if not np.isnan(mean):
         bar = None if np.isnan(std) else std
-        ax.errorbar(mean, height, xerr=bar, linestyle="", capsize=2, elinewidth=1.2, **look)
+        ax.errorbar(mean, height, xerr=bar, linestyle="", capsize=2, elinewidth=1.2, **tones(look))
 
 
 def _order(key: str) -> int:

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from nasbench1shot1.display.axes import use_whole_numbers
 from nasbench1shot1.display.canvas import Canvas
-from nasbench1shot1.display.colours import COLOURS
+from nasbench1shot1.display.colours import COLOURS, EVERY, MARKER_SIZE, MARKERS
 from nasbench1shot1.display.curves import Banded, draw_curve
-from nasbench1shot1.display.style import PictureStyle
+from nasbench1shot1.display.style import AnyStyle, tone
 from nasbench1shot1.evaluator import score
 from nasbench1shot1.experiments.correlation.criteria import bootstrap, evaluate
 from nasbench1shot1.experiments.reproduction.results import CurveResults
@@ -35,6 +35,8 @@ LINES: dict[str, dict[str, Any]] = {
     "test": {"linestyle": ":", "linewidth": 1.4},
 }
 """Line style and width, by split of the table."""
+FEW = 30
+"""Number of points below which each has a marker."""
 RESAMPLES = 200
 UNDEFINED = float("nan")
 Floats = NDArray[np.float64]
@@ -133,7 +135,7 @@ class ProxyCorrelations(CurveResults):
             f"table errors: {', '.join(f'{split} {self._source(split)}' for split in SPLITS)}",
         ]
 
-    def drawn(self, style: PictureStyle | None, colours: Mapping[str, str]) -> "axes.Figure":
+    def drawn(self, style: AnyStyle | None, colours: Mapping[str, str]) -> "axes.Figure":
         """Return the picture: Spearman's ρ of the proxy's validation error and the table's errors.
 
         There is a column per number of cells, and a band for the validation error.
@@ -151,11 +153,11 @@ class ProxyCorrelations(CurveResults):
                 ax.set_title(counted(number, "cell"))
                 ax.set_xlabel("training epoch of the proxy")
                 use_whole_numbers(ax.xaxis)
-                ax.axhline(0, color="black", linewidth=0.6)
+                ax.axhline(0, color=tone("black"), linewidth=0.6)
                 ax.set_ylim(-1.02, 1.02)
                 ax.grid(alpha=0.25)
             canvas.axes[0].set_ylabel("Spearman's ρ of proxy and table errors")
-            legend = {self.labels[keys[number]]: {"color": shown[number], "linewidth": 2.0} for number in widths}
+            legend = {self.labels[keys[number]]: _look(shown[number]) for number in widths}
             for split, line in LINES.items():
                 legend[f"table's {split} error ({self._source(split)})"] = {"color": "black", **line}
             ends = f"{percent(CONFIDENCE, 0)} confidence interval (bootstrap over architectures)"
@@ -225,13 +227,17 @@ def interval(errors: Floats, true: Floats, groups: Ints) -> tuple[float, float]:
     return bootstrap(errors, true, ["spearman"], rng, RESAMPLES, groups=groups)["spearman"]
 
 
+def _look(colour: str) -> dict[str, Any]:
+    """Return the colour and the marker of a width; without markers, a point between two gaps would be invisible."""
+    return {"color": colour, "marker": MARKERS.get(colour, "o"), "markersize": MARKER_SIZE, "markevery": EVERY}
+
+
 def _draw_size(result: ProxyResult, ax: "axes.Axes", colour: str) -> None:
     for split, line in LINES.items():
         at, rho, low, high = (
             result.at(split)[name].to_numpy(np.float64) for name in ("epoch", "spearman", "low", "high")
         )
-        marker = "." if len(at) < 30 else ""  # without a marker, a point between two gaps would be invisible
-        style = {"color": colour, "marker": marker, **line}
+        style = {**_look(colour), **line, **({"markevery": None} if len(at) < FEW else {})}
         draw_curve(ax, Banded(at, rho, low, high), label="", style=style, scale=1, has_band=split == "validation")
 
 

@@ -12,7 +12,7 @@ from nasbench1shot1.display.canvas import Canvas
 from nasbench1shot1.display.charts import shifts
 from nasbench1shot1.display.colours import curve_styles
 from nasbench1shot1.display.curves import Pooled, describe_band, pool_values
-from nasbench1shot1.display.style import PictureStyle
+from nasbench1shot1.display.style import AnyStyle, tone, tones
 from nasbench1shot1.experiments.correlation.record import Ranking
 from nasbench1shot1.experiments.correlation.truth import headline_place, places, rows_at, true_errors
 from nasbench1shot1.experiments.rank_correlation import spearman
@@ -118,7 +118,7 @@ class RankingCurves(CurveResults):
         row, source = self.headline.iloc[0], source_text(float(self.headline["measured"].mean()), digits=1)
         return [f"ρ: Spearman's ρ with true {row['split']} errors after {row['budget']} epochs, {source}"]
 
-    def drawn(self, style: PictureStyle | None, colours: Mapping[str, str]) -> "axes.Figure":
+    def drawn(self, style: AnyStyle | None, colours: Mapping[str, str]) -> "axes.Figure":
         """Return the picture: one column per space, one line per optimizer; errors in the upper row, losses below."""
         styles = dict(zip(self.labels, curve_styles(list(self.labels), colours), strict=True))
         legend = {label: {**styles[key], **MARKS} for key, label in self.labels.items()}
@@ -146,10 +146,10 @@ class RankingCurves(CurveResults):
         epochs = np.concatenate([curve.at for curve in drawn])
         for found, curve, shift in zip(curves, drawn, shifts(epochs, len(curves)), strict=True):
             style = {**styles[found.curve.key], **MARKS}
-            ax.plot(curve.at + shift, curve.centre, **style)
+            ax.plot(curve.at + shift, curve.centre, **tones(style))
             if curve.has_band:
-                ax.vlines(curve.at + shift, curve.low, curve.high, color=style["color"], alpha=0.5)
-        ax.axhline(0, color="black", linewidth=0.6)
+                ax.vlines(curve.at + shift, curve.low, curve.high, color=tone(style["color"]), alpha=0.5)
+        ax.axhline(0, color=tone("black"), linewidth=0.6)
         ax.grid(alpha=0.25)
 
     def _title(self) -> str:
@@ -171,7 +171,7 @@ class RankingCurves(CurveResults):
         return "\n".join([text, *self.unfinished(), *small, f"table {self.table.id}{fidelity and f': {fidelity}'}"])
 
 
-MARKS: dict[str, Any] = {"marker": "o", "markersize": 4, "markevery": None}
+MARKS: dict[str, Any] = {"markersize": 4, "markevery": None}
 """Every ranked epoch is marked."""
 
 

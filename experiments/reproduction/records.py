@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 
 from nasbench1shot1.experiments.reproduction.kinds import FigureJob
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, option
-from nasbench1shot1.ground.files import atomic_folder, atomic_write, open_regular, read_bytes
+from nasbench1shot1.ground.files import DATA_SUFFIX, PICTURES, atomic_folder, atomic_write, open_regular, read_bytes
 from nasbench1shot1.jobs.job import is_started
 from nasbench1shot1.runs.folder import CONFIG, SUMMARY
 
@@ -49,9 +49,14 @@ def pack(jobs: Sequence[FigureJob], path: Path, figure: str) -> int:
         archive.writestr(_member(MARK), json.dumps({"figure": figure}), compresslevel=9)
         for job in finished:
             for each in sorted(job.folder.iterdir()):
-                if each.suffix in SUFFIXES:
+                if each.suffix in SUFFIXES and not _is_of_picture(each):
                     archive.writestr(_member(f"{job.name}/{each.name}"), read_bytes(each), compresslevel=9)
     return len(finished)
+
+
+def _is_of_picture(path: Path) -> bool:
+    """Return whether a file is the data of a picture beside it, which is drawn from the record."""
+    return path.suffix == DATA_SUFFIX and any(path.with_suffix(suffix).exists() for suffix in PICTURES)
 
 
 def _member(name: str) -> zipfile.ZipInfo:

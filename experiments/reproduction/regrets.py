@@ -20,7 +20,7 @@ from nasbench1shot1.display.axes import label_epochs, start_at_zero
 from nasbench1shot1.display.canvas import Canvas
 from nasbench1shot1.display.colours import LINES, METHODS, MOST_BANDS, curve_styles
 from nasbench1shot1.display.curves import draw_curve
-from nasbench1shot1.display.style import PictureStyle
+from nasbench1shot1.display.style import AnyStyle
 from nasbench1shot1.experiments.reproduction.parts import Curve, Figure, Panel
 from nasbench1shot1.experiments.reproduction.results import CurveResults, epochs_text, in_front, with_spread
 from nasbench1shot1.experiments.rescoring import rescore
@@ -86,7 +86,7 @@ class RegretCurves(CurveResults):
             found.append([*place, str(len(self.frames[place])), regret + source, error])
         return found
 
-    def drawn(self, style: PictureStyle | None, colours: Mapping[str, str]) -> "axes.Figure":
+    def drawn(self, style: AnyStyle | None, colours: Mapping[str, str]) -> "axes.Figure":
         """Return the picture: a column per panel, test regret in the upper row, one-shot error in the lower row.
 
         Panels share their axes. A dash-dotted line shows the mean regret of the space.

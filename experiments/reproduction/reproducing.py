@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from nasbench1shot1.display.axes import save_figure
 from nasbench1shot1.display.colours import Colors
 from nasbench1shot1.display.curves import checked_spread
-from nasbench1shot1.display.style import PictureStyle, Spread
+from nasbench1shot1.display.style import AnyStyle, Spread
 from nasbench1shot1.experiments.reproduction.kinds import FigureJob
 from nasbench1shot1.experiments.reproduction.planning import open_figure
 from nasbench1shot1.experiments.reproduction.progress import (
@@ -57,7 +57,7 @@ def reproduce(
     records: str | Path | None = None,
     pack: str | Path | None = None,
     format: PictureFormat = "png",
-    style: PictureStyle | None = None,
+    style: AnyStyle | None = None,
     spread: Spread | None = None,
     colors: Colors | None = None,
     labels: Sequence[str] | str | None = None,
@@ -79,7 +79,8 @@ def reproduce(
         records: a file that `pack` wrote. Its finished jobs are copied to `out`, unless they have been started there.
         pack: a zip file to which the records of all finished jobs are written, without checkpoints and pictures.
         format: file format of the picture.
-        style: "screen" (default) or "paper".
+        style: "screen" (default), "paper" (without title and caption, as wide as a column or a page), "dark", an
+            `nb.FigureStyle`, or settings of matplotlib (docs/figures.md).
         spread: what bands show: "ci" (default, the 95 % confidence interval by bootstrap), "std", "quartiles" or
             "range".
         colors: colours by the label or key of a curve, or one per curve. Default: the colours of methods and variants.
@@ -232,12 +233,12 @@ def _draw(picture: Path, results: "Results", console: "Console", looks: Mapping[
     """
     values, stem = picture.with_suffix(".csv"), picture.stem
     further = {picture.with_name(f"{stem}-{suffix}.csv"): frame for suffix, frame in results.further_tables().items()}
-    for path, frame in {values: results.as_table(), **further}.items():
+    for path, frame in further.items():
         with atomic_write(path) as file:
             file.write(frame.to_csv(index=False).encode())
     with atomic_write(summary := picture.with_suffix(".md")) as file:
         file.write(results.markdown().encode())
-    save_figure(results.draw(**looks), picture)
+    save_figure(results.draw(**looks), picture, data=results.as_table())
     results.show(console)
     print_line = line_printer(console)
     print_line(f"Table {results.table.id}")

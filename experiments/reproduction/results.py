@@ -12,7 +12,7 @@ import pandas
 
 from nasbench1shot1.display.colours import MOST_BANDS, Colors, checked_colors, checked_labels
 from nasbench1shot1.display.curves import describe_band
-from nasbench1shot1.display.style import PictureStyle, Spread
+from nasbench1shot1.display.style import AnyStyle, Spread
 from nasbench1shot1.experiments.reproduction.kinds import FigureJob
 from nasbench1shot1.experiments.reproduction.parts import Curve, Figure, Panel, Pooling
 from nasbench1shot1.ground.plugins import imported
@@ -85,7 +85,7 @@ class Results(ABC):
     @abstractmethod
     def draw(
         self,
-        style: PictureStyle | None = None,
+        style: AnyStyle | None = None,
         *,
         colors: Colors | None = None,
         labels: Sequence[str] | str | None = None,
@@ -93,7 +93,7 @@ class Results(ABC):
         """Return the picture.
 
         Args:
-            style: "screen" or "paper".
+            style: "screen" (default), or as in `style.AnyStyle`.
             colors: a sequence of one colour per curve, or colours by the label or key of a curve; a curve has this
                 colour in all panels. Default: the colours of methods and variants.
             labels: new labels, one per curve.
@@ -219,7 +219,7 @@ class CurveResults(Results):
 
     def draw(
         self,
-        style: PictureStyle | None = None,
+        style: AnyStyle | None = None,
         *,
         colors: Colors | None = None,
         labels: Sequence[str] | str | None = None,
@@ -231,7 +231,7 @@ class CurveResults(Results):
         return shown.drawn(style, given)
 
     @abstractmethod
-    def drawn(self, style: PictureStyle | None, colours: Mapping[str, str]) -> "axes.Figure":
+    def drawn(self, style: AnyStyle | None, colours: Mapping[str, str]) -> "axes.Figure":
         """Return the picture in a style, in which some curves have given colours (by the key of the curve)."""
 
     @cached_property

@@ -10,7 +10,7 @@ import pandas
 from nasbench1shot1.black_box_search.drawing import caption as black_box_caption
 from nasbench1shot1.black_box_search.record import BlackBoxStudy
 from nasbench1shot1.display.colours import Colors
-from nasbench1shot1.display.style import PictureStyle
+from nasbench1shot1.display.style import AnyStyle
 from nasbench1shot1.experiments.black_box_studies import repetitions
 from nasbench1shot1.experiments.reproduction.parts import LABELS, Panel
 from nasbench1shot1.experiments.reproduction.results import Results, in_front, with_spread
@@ -110,7 +110,7 @@ class Trajectories(StudyResults):
 
     def draw(
         self,
-        style: PictureStyle | None = None,
+        style: AnyStyle | None = None,
         *,
         colors: Colors | None = None,
         labels: Sequence[str] | str | None = None,

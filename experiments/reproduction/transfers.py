@@ -9,7 +9,7 @@ import pandas
 from nasbench1shot1.display.canvas import Canvas
 from nasbench1shot1.display.colours import METHODS
 from nasbench1shot1.display.curves import pool_values
-from nasbench1shot1.display.style import PictureStyle
+from nasbench1shot1.display.style import AnyStyle, tones
 from nasbench1shot1.experiments.reproduction.figures import TRANSFERRED
 from nasbench1shot1.experiments.reproduction.results import CurveResults, with_spread
 from nasbench1shot1.experiments.rescoring import rescore
@@ -53,7 +53,7 @@ class Transfers(CurveResults):
             for _, row in self.frame.iterrows()
         ]
 
-    def drawn(self, style: PictureStyle | None, colours: Mapping[str, str]) -> "axes.Figure":
+    def drawn(self, style: AnyStyle | None, colours: Mapping[str, str]) -> "axes.Figure":
         """Return the picture: mean and band of the final test regret, with mean and standard deviation in numbers.
 
         Points of default configurations are hollow.
@@ -69,7 +69,7 @@ class Transfers(CurveResults):
                     colour = colours.get(found.curve.key, METHODS[found.curve.options["optimizer"]])
                     fill = colour if found.curve.key.endswith(TRANSFERRED) else "white"
                     look: dict[str, Any] = {"fmt": "o", "color": colour, "markerfacecolor": fill, "capsize": 3}
-                    ax.errorbar(mean, height, xerr=[[mean - low], [high - mean]], **look)
+                    ax.errorbar(mean, height, xerr=[[mean - low], [high - mean]], **tones(look))
                     std = float(pooled.frame["std"].iloc[0])
                     place: dict[str, Any] = {"textcoords": "offset points", "ha": "center", "fontsize": "small"}
                     ax.annotate(_regret(regrets.mean(), std), (mean, height), (0, 6), **place)

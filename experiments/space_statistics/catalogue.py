@@ -11,7 +11,7 @@ import pandas
 
 from nasbench1shot1.benchmark import Benchmark
 from nasbench1shot1.display.colours import Colors
-from nasbench1shot1.display.style import PictureStyle
+from nasbench1shot1.display.style import AnyStyle
 from nasbench1shot1.experiments.space_statistics.analysis import Analysis
 from nasbench1shot1.experiments.space_statistics.pareto import PARETO_FRONTS
 from nasbench1shot1.ground.errors import InvalidInputError, alternatives, option, unknown_name
@@ -53,7 +53,7 @@ def draw_statistics(
     data: "pandas.DataFrame | Table | str | Path | None" = None,
     ax: "Axes | Iterable[Axes] | None" = None,
     *,
-    style: PictureStyle | None = None,
+    style: AnyStyle | None = None,
     colors: Colors | None = None,
     labels: Sequence[str] | str | None = None,
     **options: Any,
@@ -66,7 +66,8 @@ def draw_statistics(
             table in use.
         ax: the axes to draw on; a sequence for an analysis with several panels. Default: the axes of a new figure that
             is not registered with pyplot.
-        style: "screen" (default), or "paper" for a figure without title and caption, as wide as a column or a page.
+        style: "screen" (default), "paper" (without title and caption, as wide as a column or a page), "dark", an
+            `nb.FigureStyle`, or settings of matplotlib (docs/figures.md).
         colors: a colour, a sequence of one colour per label of the legend, or colours by label.
         labels: new labels of the legend.
         options: the options that the analysis takes: split, predicted, space, kind, mark (as on the command line) and

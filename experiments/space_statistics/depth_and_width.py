@@ -7,7 +7,7 @@ import pandas
 from numpy.typing import NDArray
 
 from nasbench1shot1.display.charts import Axis, Panel, Series
-from nasbench1shot1.experiments.space_statistics.values import accuracy, cells_of, known_values, values_or_nan
+from nasbench1shot1.experiments.space_statistics.values import NORMAL, accuracy, cells_of, known_values, values_or_nan
 from nasbench1shot1.nasbench101.encoding import EDGE_BITS, MAX_VERTICES, VERTEX_BIT, Encodings, to_arrays
 from nasbench1shot1.tables.table import Table
 
@@ -71,8 +71,9 @@ def depth_and_width_panels(frame: pandas.DataFrame) -> list[Panel]:
 
 def _panel(part: pandas.DataFrame, measure: str, split: str) -> Panel:
     left, right = f"mean {split} accuracy [%]", "mean training time [s]"
-    mean, error, seconds = 100 * part["accuracy"], 100 * part["accuracy_error"], part["training_time"]
-    low, high = seconds - part["time_error"], seconds + part["time_error"]
+    mean, error = 100 * part["accuracy"], 100 * NORMAL * part["accuracy_error"]
+    seconds, seconds_error = part["training_time"], NORMAL * part["time_error"]
+    low, high = seconds - seconds_error, seconds + seconds_error
     marks = [
         Series(part["value"], mean, label="accuracy (left)", line="-", marker="o", low=mean - error, high=mean + error),
         Series(part["value"], seconds, label="time (right)", line="--", marker="s", low=low, high=high, right=right),
@@ -80,7 +81,7 @@ def _panel(part: pandas.DataFrame, measure: str, split: str) -> Panel:
     ticks = {value: f"{value}\n{cells:,}" for value, cells in zip(part["value"], part["cells"], strict=True)}
     across = Axis(f"{measure}: {MEASURES[measure]} [edges]\n(second line: number of cells)", ticks=ticks)
     shown = marks if seconds.notna().any() else marks[:1]
-    return Panel(f"Accuracy and time by {measure} (bars: standard error)", across, Axis(left), shown)
+    return Panel(f"Accuracy and time by {measure} (bars: 95 % intervals)", across, Axis(left), shown)
 
 
 def _depth(adjacency: NDArray[np.int64], n_vertices: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -206,7 +206,7 @@ def fitness_distance_panels(frame: pandas.DataFrame) -> list[Panel]:
     single = ["n = 1" if cells == 1 else "" for cells in frame["cells"]]
     marks = [
         Series(
-            frame["distance"], mean, label="mean", detail=" (band: middle half)", line="-", marker="o", size=5,
+            frame["distance"], mean, label="mean", detail=" (band: 25 to 75 % quantiles)", line="-", marker="o", size=5,
             low=low, high=high, band=True, texts=single,
         ),
         Series(frame["distance"], 100 * frame["median"], label="median", line=":"),

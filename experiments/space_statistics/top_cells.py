@@ -14,6 +14,7 @@ from nasbench1shot1.display.charts import Axis, Bars, Panel, Series
 from nasbench1shot1.display.colours import VERMILION
 from nasbench1shot1.experiments.space_statistics.pruning import N_OPERATIONS, Graphs, Integers, checked_rule, graphs
 from nasbench1shot1.experiments.space_statistics.values import (
+    NORMAL,
     Values,
     accuracy,
     cells_of,
@@ -156,14 +157,14 @@ def top_volume(
 
 def volume_panels(frame: pandas.DataFrame) -> list[Panel]:
     """Return the share of encodings against distance."""
-    share, error = 100 * frame["share"], 200 * frame["error"]
+    share, error = 100 * frame["share"], 100 * NORMAL * frame["error"]
     marks = [Series(frame["distance"], share, line="-", marker="o", low=share - error, high=share + error)]
     if len(near := frame[frame["distance"] == 6]):
         label = f"{percent(near['share'].iloc[0], 1)} within 6 edits"
         marks.append(Series([6, 6], [-2, 102], label=label, color=VERMILION, line="--"))
     across = Axis("distance to the closest top cell [edits of an encoding]")
     up = Axis("share of all encodings within it [%]", low=-2, high=102)
-    return [Panel("Volume near the top cells (bars: 2 standard errors)", across, up, marks)]
+    return [Panel("Volume near the top cells (bars: 95 % intervals)", across, up, marks)]
 
 
 def nearest_distances(

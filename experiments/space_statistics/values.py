@@ -15,6 +15,8 @@ from nasbench1shot1.tables.table import Table
 
 Floats = NDArray[np.float64]
 SPLITS = ("train", "validation", "test")
+NORMAL = 1.96
+"""Half the width of the 95 % interval of a normal distribution, in standard deviations."""
 
 
 @dataclass(frozen=True, eq=False)

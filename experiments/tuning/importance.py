@@ -21,10 +21,10 @@ import numpy as np
 import pandas
 from numpy.typing import NDArray
 
-from nasbench1shot1.display.canvas import Canvas
+from nasbench1shot1.display.canvas import NARROW, Canvas
 from nasbench1shot1.display.charts import Axis, Bars, Matrix, Panel, draw_panels
 from nasbench1shot1.display.colours import Colors, checked_colors, checked_labels
-from nasbench1shot1.display.style import PictureStyle
+from nasbench1shot1.display.style import AnyStyle, checked_style, relative_size
 from nasbench1shot1.ground.errors import InvalidInputError, UserError, unknown_name
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.tuning.export import import_optuna, new_optuna_study
@@ -332,7 +332,7 @@ def draw_importances(
     rows: Sequence[Row],
     title: str,
     caption: str,
-    style: PictureStyle | None = None,
+    style: AnyStyle | None = None,
     *,
     colors: Colors | None = None,
     labels: Sequence[str] | str | None = None,
@@ -343,7 +343,7 @@ def draw_importances(
         rows: one row per space; at least one.
         title: title of the figure.
         caption: text below the figure.
-        style: "screen" or "paper".
+        style: "screen" (default), or as in `style.AnyStyle`.
         colors: colours of the bars: one per budget, or by label. Default: greys.
         labels: one label per budget for the legends of the bars.
 
@@ -357,35 +357,38 @@ def draw_importances(
     looks = {budget: (name, colour or shade) for budget, name, colour, shade in given}
     pairwise = any(row.interactions is not None for row in rows)
     panels = len(budgets) + 1 + pairwise
-    columns = 2 if style == "paper" else panels  # a column of text is too narrow for all panels of a space
+    looked = checked_style(style)
+    columns = panels if looked.has_texts else looked.columns(2, NARROW)  # a page is too narrow for all panels
     lines = -(-panels // columns)
     with Canvas(len(rows) * lines, columns, panel=(3.3, 2.7), style=style) as canvas:
         for row, axes in zip(rows, canvas.grid.reshape(len(rows), -1), strict=True):
             for ax in axes[panels:]:
                 ax.set_axis_off()
             for budget, ax in zip(budgets, axes, strict=False):
-                ax.set_title(f"{row.title}, {counted(budget, 'epoch')}", fontsize=9)
+                ax.set_title(f"{row.title}, {counted(budget, 'epoch')}", fontsize=relative_size(0.9))
                 _draw_surface(row.surfaces.get(budget), row.points.get(budget), ax)
-            axes[0].set_ylabel(PAIR[1].replace("_", " "), fontsize=8)
+            axes[0].set_ylabel(PAIR[1].replace("_", " "), fontsize=relative_size(0.8))
             drawn = [_importances_panel(row, looks), *([_interactions_panel(row)] if pairwise else [])]
             for panel, ax in zip(drawn, axes[len(budgets) : panels], strict=True):
                 draw_panels([panel], ax=ax)
-        return canvas.finish(title, caption)
+        return canvas.finish(title, caption, legend=True)
 
 
 def _draw_surface(frame: pandas.DataFrame | None, points: "np.ndarray[Any, Any] | None", ax: "Axes") -> None:
     """Draw the surface of one budget in its own colours, because budgets differ more than configurations do."""
     if frame is None or points is None or not len(frame):
         ax.set_axis_off()
-        ax.text(0.5, 0.5, "too few searches", ha="center", va="center", fontsize=8, transform=ax.transAxes)
+        ax.text(
+            0.5, 0.5, "too few searches", ha="center", va="center", fontsize=relative_size(0.8), transform=ax.transAxes
+        )
         return
     x, y = (np.unique(frame[name]) for name in PAIR)
     values = 100 * frame["loss"].to_numpy().reshape(len(x), len(y)).T
     drawn = ax.pcolormesh(x, y, values, cmap="viridis_r", shading="nearest")
     ax.plot(*points.T, ".", color="white", markeredgecolor="black", markersize=5, markeredgewidth=0.4)
     ax.set_yscale("log")
-    ax.set_xlabel(PAIR[0].replace("_", " "), fontsize=8)
-    ax.figure.colorbar(drawn, ax=ax).set_label("expected validation error [%]", fontsize=7)
+    ax.set_xlabel(PAIR[0].replace("_", " "), fontsize=relative_size(0.8))
+    ax.figure.colorbar(drawn, ax=ax).set_label("expected validation error [%]", fontsize=relative_size(0.7))
 
 
 def _importances_panel(row: Row, looks: Mapping[int, tuple[str, str]]) -> Panel:
@@ -400,7 +403,7 @@ def _importances_panel(row: Row, looks: Mapping[int, tuple[str, str]]) -> Panel:
         marks.append(Bars(places, own, label=label, color=colour, width=height, horizontal=True))
     across = Axis(f"fraction of variance\n({FANOVA})", low=min(0.0, frame["importance"].min()), high=1)
     up = Axis("", low=len(names) - 0.5, high=-0.5, ticks=dict(enumerate(map(_broken, names))))
-    return Panel(f"{row.title}, importance", across, up, marks, legend="lower right")
+    return Panel(f"{row.title}, importance", across, up, marks, has_legend=False)
 
 
 def _interactions_panel(row: Row) -> Panel:

@@ -6,7 +6,6 @@ The incumbent is the observation with the lowest loss so far, at any budget; tes
 """
 
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +17,7 @@ from nasbench1shot1.display.axes import AxesList, checked_axes, checked_axes_lis
 from nasbench1shot1.display.canvas import Canvas, legend_handles, legend_inside
 from nasbench1shot1.display.colours import MOST_BANDS, Colors, checked_labels, curve_rows, curve_styles
 from nasbench1shot1.display.curves import Pooled, Trace, describe_band, draw_curve, log_floor, pool, span
-from nasbench1shot1.display.style import PictureStyle, Spread, look
+from nasbench1shot1.display.style import AnyStyle, Spread, look_on, tone
 from nasbench1shot1.experiments.tuning.best import DEFAULT_ID
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.ground.text import counted
@@ -129,7 +128,7 @@ def draw_trajectories(
     caption: str,
     source: str,
     spread: Spread | None = None,
-    style: PictureStyle | None = None,
+    style: AnyStyle | None = None,
     *,
     ax: "Axes | None" = None,
     colors: Colors | None = None,
@@ -147,7 +146,7 @@ def draw_trajectories(
         caption: text below the figure.
         source: how far the regrets are measured, such as "predicted".
         spread: what the bands show. Default: "ci".
-        style: "screen" or "paper".
+        style: "screen" (default), or as in `style.AnyStyle`.
         ax: the axes to draw on, if there is one panel of at most five curves. Default: a new figure.
         colors: colours by label or method, or one per curve. Default: the methods' colours.
         labels: one label per curve.
@@ -189,7 +188,7 @@ def draw_trajectories(
 
     if ax is not None:
         line = checked_axes_list([checked_axes(ax)], "panel", len(rows) * len(panels))
-        with look(style) if style else nullcontext():
+        with look_on(line[0], style):
             draw_row(line, rows[0])
             line[0].set_xlabel(CLOCK)
             line[0].set_ylim(bottom=100 * floor)
@@ -240,7 +239,9 @@ def _draw(curve: Curve, drawn: Pooled, axes: "Axes", style: Style, floor: float,
     draw_curve(axes, drawn, label=curve.label, style=style, steps=True, floor=floor, has_band=has_band)
     if defaults := _defaults(curve):
         first = pandas.DataFrame(defaults)[["seconds", "test_regret"]].mean()
-        axes.plot(first["seconds"], 100 * max(first["test_regret"], floor), "o", color=style["color"], markersize=5)
+        axes.plot(
+            first["seconds"], 100 * max(first["test_regret"], floor), "o", color=tone(style["color"]), markersize=5
+        )
 
 
 def _defaults(curve: Curve) -> list["pandas.Series[float]"]:

@@ -13,7 +13,7 @@ from nasbench1shot1.display.canvas import Canvas
 from nasbench1shot1.display.colours import MOST_BANDS, Colors, checked_labels, curve_styles
 from nasbench1shot1.display.curves import Statistic, describe_band, draw_curve, draw_level, log_floor
 from nasbench1shot1.display.marks import draw_marked
-from nasbench1shot1.display.style import PictureStyle, Spread
+from nasbench1shot1.display.style import AnyStyle, Spread
 from nasbench1shot1.evaluator import common_baseline
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.ground.text import counted
@@ -43,7 +43,7 @@ def regret_figure(
     *,
     spread: Spread | None = None,
     colors: Colors | None = None,
-    style: PictureStyle | None = None,
+    style: AnyStyle | None = None,
     note: str = "",
 ) -> "Figure":
     """Return a figure with the mean test regret of each study, and with bands of up to three studies.
@@ -53,7 +53,7 @@ def regret_figure(
         labels: one label per study. Default: the names of the optimizers.
         spread: what the bands show. Default: "ci".
         colors: colours by label or optimizer, or one per study. Default: the optimizers' colours.
-        style: "screen" or "paper".
+        style: "screen" (default), or as in `style.AnyStyle`.
         note: a further line of the caption.
     """
     check_clocks(studies)

@@ -6,9 +6,9 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from nasbench1shot1.display.style import PictureStyle, Spread
+from nasbench1shot1.display.options import PictureOptions
+from nasbench1shot1.display.style import Spread
 from nasbench1shot1.ground.errors import InvalidInputError, option
-from nasbench1shot1.ground.files import PictureFormat
 from nasbench1shot1.hyperparameters import Methods, RunOptions, options_of
 from nasbench1shot1.jobs.pool import WorkerOptions
 from nasbench1shot1.registry import black_box_optimizer, names, search_space
@@ -40,7 +40,7 @@ FACTS: dict[str, type] = {"space_id": str, "table_id": str}
 
 
 @dataclass(frozen=True, kw_only=True)
-class BlackBoxConfig(BoundOptions):
+class BlackBoxConfig(PictureOptions, BoundOptions):
     """The options of every black-box study."""
 
     optimizer: Annotated[str, Names("black_box_optimizers", "your own as module:Class")] = "regularized-evolution"
@@ -81,10 +81,6 @@ class BlackBoxConfig(BoundOptions):
     reference: Reference | None = None
     """Reference of the regret. present: the best network in the table, even if the table lacks part of the space.
     Default: the best network of the space, all of which the table must have."""
-    format: PictureFormat | None = None
-    """File format of the picture. Default: png."""
-    style: PictureStyle | None = None
-    """Style of the picture. paper: no title or caption, as wide as a column, embedded fonts. Default: screen."""
     spread: Spread | None = None
     """What the band over the searches shows. ci: 95 % confidence interval of the mean (bootstrap); std: standard
     deviation. Default: ci."""
@@ -157,7 +153,7 @@ def _resolve(config: BlackBoxConfig) -> BlackBoxConfig:
         )
     objective = None if config.objective == DEFAULT_OBJECTIVE else config.objective
     table = resolve_table_name(config.table or search_space(config.space).table)
-    return replace(config, objective=objective, table=table)
+    return replace(config.with_checked_pictures(), objective=objective, table=table)
 
 
 def own_defaults(method: "type[BlackBoxOptimizer]", space: "SearchSpace") -> dict[str, Any]:

@@ -21,6 +21,7 @@ from nasbench1shot1.black_box_search.goal import FEEDBACK, Goal
 from nasbench1shot1.black_box_search.goal import FIELD as OBJECTIVE
 from nasbench1shot1.black_box_search.options import FACTS, BlackBoxConfig
 from nasbench1shot1.display.curves import Pooled, Statistic, Trace, pool, span
+from nasbench1shot1.display.options import PICTURES
 from nasbench1shot1.display.style import Spread
 from nasbench1shot1.evaluator import BOUNDS, ELSEWHERE, Baseline
 from nasbench1shot1.ground.errors import InvalidInputError, UserError
@@ -74,7 +75,7 @@ RANGE = "repeats-"
 """Beginning of the names of the sub-folders with ranges of a study's searches."""
 OTHERS = "other_objectives"
 """Field of config.json, if an objective has several metrics: descriptions of all but the first, by metric."""
-NOT_SHARED = ("first_repeat", "repeats", "table", "format", "style", "spread", FEEDBACK)
+NOT_SHARED = ("first_repeat", "repeats", "table", *PICTURES, "spread", FEEDBACK)
 """Fields of config.json that may differ between ranges of one study; `table_id` identifies the table, and an outside
 optimizer may use other budgets, with other feedback, in each range."""
 FROM_CONFIG = ("optimizer", "space", "seed", "repeats", "seconds", "evaluations", "epochs", "dataset", "table_id")

@@ -12,6 +12,7 @@ from nasbench1shot1.black_box_search.ranges import run_ranges
 from nasbench1shot1.black_box_search.record import FIGURE, BlackBoxStudy, summarise
 from nasbench1shot1.black_box_search.repeats import Repeats, table_of_study, with_table
 from nasbench1shot1.display.axes import save_figure
+from nasbench1shot1.display.options import figure_style
 from nasbench1shot1.ground.arguments import options_by_keyword
 from nasbench1shot1.ground.errors import InvalidInputError, value_of
 from nasbench1shot1.ground.files import picture_name
@@ -155,7 +156,7 @@ class BlackBoxKind(Kind[BlackBoxOptions, Repeats, BlackBoxStudy, RunWriter[Black
             print_line(f"The table lacks {name} of final incumbents, so no picture was drawn.")
             return
         picture = run.folder / picture_name(FIGURE, run.config["format"])
-        spread, style = run.config.get("spread"), run.config.get("style")
+        spread, style = run.config.get("spread"), figure_style(run.config)
         figure = regret_figure([run], spread=spread, style=style, note=begun.state.describe_budgets())
         save_figure(figure, picture)
         source = "" if goal.judge.fidelity == "exact" else f" ({measured_text(run.lines)})"

@@ -10,7 +10,7 @@ from nasbench1shot1.cell_training.group import TrainingGroup
 from nasbench1shot1.cell_training.record import ACCURACIES, Training
 from nasbench1shot1.display.charts import Axis, Panel, Series, draw_panels
 from nasbench1shot1.display.colours import Colors
-from nasbench1shot1.display.style import PictureStyle
+from nasbench1shot1.display.style import AnyStyle
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.runs.record import no_result_error
 
@@ -22,7 +22,7 @@ def draw_training(
     training: Training | TrainingGroup,
     ax: "Axes | None" = None,
     *,
-    style: PictureStyle | None = None,
+    style: AnyStyle | None = None,
     colors: Colors | None = None,
     labels: Sequence[str] | str | None = None,
 ) -> "Axes":
@@ -31,7 +31,7 @@ def draw_training(
     Args:
         training: the training or the group; an unfinished one is drawn as far as it is recorded.
         ax: the axes to draw on. Default: the axes of a new figure that is not registered with pyplot.
-        style: "screen" (default) or "paper": as wide as a column, with embedded fonts.
+        style: "screen" (default), or as in `style.AnyStyle`.
         colors: a colour, a sequence of one colour per accuracy, or colours by label.
         labels: new labels of the legend.
 

@@ -9,6 +9,7 @@ from nasbench1shot1.black_box_search.options import BlackBoxConfig
 from nasbench1shot1.commands.arguments import optimizer_name
 from nasbench1shot1.commands.help_screen import OWN, default_variants
 from nasbench1shot1.commands.options import Asked, Hidden
+from nasbench1shot1.display.options import PICTURES
 from nasbench1shot1.jobs.pool import WorkerOptions
 from nasbench1shot1.runs.options import option_names
 from nasbench1shot1.tables.bounds import NAMES as BOUNDS
@@ -31,6 +32,7 @@ class BlackBox(Generic[Own]):
         "This optimizer": (OWN,),
         "Measuring": ("table", "reference"),
         "Workers": option_names(WorkerOptions),
+        "Pictures": (*PICTURES, "spread"),
         "Running": ("out", "resume"),
     }
 

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from nasbench1shot1.commands.options import Positional
-from nasbench1shot1.display.style import PictureStyle, Spread
+from nasbench1shot1.display.options import USUAL_PICTURES, PictureOptions
+from nasbench1shot1.display.style import Spread
 from nasbench1shot1.ground.errors import InvalidInputError, flag, value_of
-from nasbench1shot1.ground.files import PictureFormat
 from nasbench1shot1.runs.options import Form, Mark, Names, TableName
 
 if TYPE_CHECKING:
@@ -48,12 +48,10 @@ class Compare:
     architectures."""
     allow_module: str | None = None
     """Module that may be imported because the config.json of a run names it. Importing a module runs its code."""
-    format: PictureFormat = "png"
-    """File format of the figure."""
+    pictures: PictureOptions = USUAL_PICTURES
+    """How the figure looks."""
     spread: Spread = "ci"
     """What the bands show. ci: 95 % confidence interval of the mean (bootstrap); std: standard deviation."""
-    style: PictureStyle = "screen"
-    """Style of the figure. paper: no title or caption, as wide as a column, embedded fonts."""
 
     def run(self) -> None:
         """Compare the runs, write the files and print the tables."""
@@ -68,6 +66,7 @@ class Compare:
             )
         if self.space is not None and not self.csv:
             raise InvalidInputError(f"{flag('space')} applies to {flag('csv')}: add {flag('csv')}, or remove it")
+        format, style = self.pictures.file_format, self.pictures.figure_style
         check_out(self.out)
         if self.accuracies:
             self._compare_accuracies()
@@ -81,7 +80,7 @@ class Compare:
             spread=self.spread,
             mark=self.mark,
         )
-        show(found, write_comparison(found, self.out, self.format, self.style), literal_console())
+        show(found, write_comparison(found, self.out, format, style), literal_console())
 
     def _trajectories(self) -> "list[BlackBoxStudy]":
         """Return the studies of the files in `csv`; space, table and data set default to the first run's."""
@@ -120,7 +119,8 @@ class Compare:
         found = compare_accuracies(
             self.runs, self._labels, table=self.table, allow_module=self.allow_module, spread=self.spread
         )
-        found.show(literal_console(), write_accuracies(found, self.out, self.format, self.style))
+        format, style = self.pictures.file_format, self.pictures.figure_style
+        found.show(literal_console(), write_accuracies(found, self.out, format, style))
 
 
 def _with_label(text: str) -> tuple[str, str]:

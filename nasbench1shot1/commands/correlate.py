@@ -7,6 +7,7 @@ from typing import Annotated, Any, ClassVar, Generic, Self, TypeVar
 
 from nasbench1shot1.commands.help_screen import default_variants
 from nasbench1shot1.commands.options import Asked, Hidden, Positional
+from nasbench1shot1.display.options import PICTURES
 from nasbench1shot1.runs.options import Form
 from nasbench1shot1.tables.bounds import NAMES as BOUNDS
 
@@ -23,6 +24,7 @@ class Correlate(Generic[Options]):
     GROUPS: ClassVar[Mapping[str, Sequence[str]]] = {
         "What to evaluate": ("epochs", "architectures", "copies", "seed", *BOUNDS),
         "Measuring": ("images", "batch_norm", "preset", "budgets", "table", "resamples"),
+        "Pictures": PICTURES,
         "Running": ("out", "resume"),
     }
 

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from nasbench1shot1.commands.options import Positional
-from nasbench1shot1.display.style import PictureStyle
+from nasbench1shot1.display.options import PictureOptions
+from nasbench1shot1.display.style import AnyStyle
 from nasbench1shot1.ground.errors import option
 from nasbench1shot1.ground.files import PictureFormat
 from nasbench1shot1.ground.text import print_to_stdout
@@ -17,6 +18,14 @@ if TYPE_CHECKING:
     from nasbench1shot1.nasbench101.cell import Cell
     from nasbench1shot1.space import SearchSpace
     from nasbench1shot1.tables.table import Metrics, Table
+
+
+@dataclass(frozen=True, kw_only=True)
+class DrawingOptions(PictureOptions):
+    """The options of pictures, with a file whose name has the format."""
+
+    format: PictureFormat | None = None
+    """File format of the drawing, which replaces the suffix of --draw. Default: the suffix of --draw."""
 
 
 @dataclass(frozen=True)
@@ -43,10 +52,8 @@ class Query:
     tables."""
     draw: Path | None = None
     """Draw the cell into this file; the format follows from the name, as in cell.png, cell.svg or cell.pdf."""
-    format: PictureFormat | None = None
-    """File format of the drawing, which replaces the suffix of --draw. Default: the suffix of --draw."""
-    style: PictureStyle = "screen"
-    """Style of the drawing. paper: as wide as a column, embedded fonts."""
+    pictures: DrawingOptions = DrawingOptions()
+    """How the drawing looks."""
 
     def run(self) -> None:
         """Print the values of the table, and draw the cell if requested."""
@@ -61,6 +68,7 @@ class Query:
 
         picture = self._picture()
         check_picture(picture)
+        style = self.pictures.figure_style
         if self.space is not None:
             search_space(self.space)  # whose module may define another form of architectures
         check_not_truncated(self.what)
@@ -93,20 +101,20 @@ class Query:
         if note and space and space.name not in BUILT_IN["search_spaces"]:
             print_to_stdout(note)
         if picture is not None:
-            _draw(item if isinstance(item, Architecture) else table.network(table.row_of(item)), picture, self.style)
+            _draw(item if isinstance(item, Architecture) else table.network(table.row_of(item)), picture, style)
             print_to_stdout(f"Picture: {picture}")
 
     def _picture(self) -> Path | None:
         """Return the path of the drawing; raises InvalidInputError for a format without a drawing."""
         from nasbench1shot1.ground.errors import InvalidInputError
 
-        if self.format is None:
+        if self.pictures.format is None:
             return self.draw
         if self.draw is None:
             raise InvalidInputError(
                 f"{option('format')} applies only to a drawing: add {option('draw')}, or remove {option('format')}"
             )
-        return self.draw.with_suffix(f".{self.format}")
+        return self.draw.with_suffix(f".{self.pictures.format}")
 
     def _space(self, item: Any) -> "SearchSpace | None":
         """Return the space of an architecture, or the given one; None for a hash without --space."""
@@ -148,12 +156,12 @@ def with_space(table: "Table", space: "SearchSpace | None") -> "tuple[Table, str
         return table, f"No regret in {space.name if space else ''}: {error.for_command_line.partition(':')[0]}."
 
 
-def _draw(network: "Architecture | Cell", path: Path, style: PictureStyle) -> None:
+def _draw(network: "Architecture | Cell", path: Path, style: AnyStyle) -> None:
     from nasbench1shot1.display.axes import save_figure
     from nasbench1shot1.display.cells import draw_cell
 
     if figure := draw_cell(network, style=style).get_figure(root=True):
-        save_figure(figure, path)
+        save_figure(figure, path, data=False)  # the architecture itself is the data
 
 
 def _values(table: "Table", metrics: "Metrics", seen: set[str]) -> list[tuple[str, str, str]]:

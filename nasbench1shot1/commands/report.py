@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from nasbench1shot1.commands.options import Hidden, Positional
-from nasbench1shot1.display.style import PictureStyle, Spread
+from nasbench1shot1.display.options import PICTURES, USUAL_PICTURES, PictureOptions
+from nasbench1shot1.display.style import Spread
 from nasbench1shot1.ground.errors import InvalidInputError, flag
-from nasbench1shot1.ground.files import PictureFormat, picture_name
+from nasbench1shot1.ground.files import picture_name
 from nasbench1shot1.ground.text import counted, print_to_stdout
 from nasbench1shot1.runs.options import Form, Mark, Range, TableName
 from nasbench1shot1.tables.references import Reference
@@ -35,7 +36,7 @@ class Report:
 
     GROUPS: ClassVar[Mapping[str, Sequence[str]]] = {
         "Scoring": ("table", "reference", "mark", "spread", "allow_module"),
-        "Files of one run": ("out", "format", "style"),
+        "Files of one run": ("out", *PICTURES),
         "Web page": ("html", "labels", "watch", "overwrite"),
     }
 
@@ -53,12 +54,10 @@ class Report:
     """Module that may be imported because the run's config.json names it. Importing a module runs its code."""
     out: Path | None = None
     """Folder for the summary, the values and the pictures. Default: RUN/report-TABLE."""
-    format: PictureFormat = "png"
-    """File format of the pictures."""
+    pictures: PictureOptions = USUAL_PICTURES
+    """How the pictures look."""
     spread: Spread = "ci"
     """What bands show. ci: 95 % confidence interval of the mean (bootstrap); std: standard deviation."""
-    style: PictureStyle = "screen"
-    """Style of the pictures. paper: no title or caption, as wide as a column, embedded fonts."""
     html: Annotated[Path | None, Form("FILE")] = None
     """Write one HTML file, which opens without a network: curves, cells and Λ over the epochs, tables, options and
     commands."""
@@ -75,7 +74,7 @@ class Report:
 
     def run(self) -> None:
         """Write the report and print its summary."""
-        unfit = ("out", "format", "style") if self.html else ("labels", "watch", "overwrite")
+        unfit = ("out", *PICTURES) if self.html else ("labels", "watch", "overwrite")
         if given := [name for name in unfit if name in self.named]:
             reason = "does not apply to" if self.html else "applies only to"
             advice = "remove one of them" if self.html else f"add {flag('html')}, or remove it"
@@ -114,7 +113,7 @@ class Report:
         if not isinstance(record, SearchRecord | SearchGroup):
             self._report_other(record, folder)
             return
-        several = isinstance(record, SearchGroup)
+        several, format, style = isinstance(record, SearchGroup), self.pictures.file_format, self.pictures.figure_style
         runs = _started_runs(record) if isinstance(record, SearchGroup) else [record]
         missing = _missing_text(record, len(runs)) if isinstance(record, SearchGroup) else ""
         for run in runs:
@@ -122,9 +121,9 @@ class Report:
         table = table_of_run(runs[0].config, runs[0].folder / CONFIG, self.table, self.reference)
         out = self.out or folder / f"report-{table.id}"
         if several:
-            summaries = write_group_report(runs, table, out, self.format, missing, self.spread, self.style, self.mark)
+            summaries = write_group_report(runs, table, out, format, missing, self.spread, style, self.mark)
         else:
-            summaries = [write_report(runs[0], table, out, self.format, self.style, self.mark)]
+            summaries = [write_report(runs[0], table, out, format, style, self.mark)]
         print_to_stdout(f"Table {table.id}")
         for summary in summaries:
             _show(summary, runs[0].config.get("dataset"), table)
@@ -134,7 +133,7 @@ class Report:
             print_to_stdout(line)
         if missing:
             print_to_stdout(f"Not finished: {missing}.")
-        print_to_stdout(f"Picture: {out / picture_name(FIGURE, self.format)}")
+        print_to_stdout(f"Picture: {out / picture_name(FIGURE, format)}")
 
     def _report_other(self, run: Any, folder: Path) -> None:
         """Write and print the report of a ranking, a tuning study or a black-box study."""
@@ -156,17 +155,18 @@ class Report:
             raise InvalidInputError(
                 f"'{folder}' cannot be scored again: give a search, a group of seeds, a ranking or a study"
             )
+        format, style = self.pictures.file_format, self.pictures.figure_style
         if isinstance(run, Ranking):
             table = table_of_ranking(run.run, run.space, self.table or run.space.table)
             out = self.out or folder / f"report-{table.id}"
-            summary, show_summary = write_ranking_report(run, table, out, self.format, self.style, self.mark), show
+            summary, show_summary = write_ranking_report(run, table, out, format, style, self.mark), show
         else:
             recorded = {"space": run.config["space"], "reference": run.shared_options["reference"]}
             table = table_of_run(recorded, folder / CONFIG, self.table, self.reference)
             out = self.out or folder / f"report-{table.id}"
-            summary, show_summary = write_study_report(run, table, out, self.format, self.style, self.mark), show_result
+            summary, show_summary = write_study_report(run, table, out, format, style, self.mark), show_result
         print_to_stdout(f"Table {table.id}")
-        show_summary(summary, out, literal_console(), self.format)
+        show_summary(summary, out, literal_console(), format)
         if "unfinished" in summary:
             print_to_stdout(summary["unfinished"])
 
@@ -184,7 +184,8 @@ class Report:
             )
         table = table_of_run(study.config, study.folder / CONFIG, self.table, self.reference)
         out = self.out or study.folder / f"report-{table.id}"
-        summary = write_black_box_report(study, table, out, self.format, self.spread, self.style)
+        format = self.pictures.file_format
+        summary = write_black_box_report(study, table, out, format, self.spread, self.pictures.figure_style)
         goal, regrets = study.goal, summary["test_regret"]
         print_to_stdout(f"Table {table.id}")
         if regrets is None:
@@ -193,7 +194,7 @@ class Report:
             mean, std, median = (goal.text(regrets[name]) for name in ("mean", "std", "median"))
             measured = f"{summary['measured_test_errors']:,} of {counted(len(study.lines), 'value')} are measured"
             print_to_stdout(f"{goal.title} of the final incumbents: {mean} ± {std}, median {median} ({measured})")
-            print_to_stdout(f"Picture: {out / picture_name(FIGURE, self.format)}")
+            print_to_stdout(f"Picture: {out / picture_name(FIGURE, format)}")
         if "unfinished" in summary:
             print_to_stdout(summary["unfinished"])
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
 from nasbench1shot1.commands.options import Hidden, Positional
-from nasbench1shot1.display.style import PictureStyle, Spread
-from nasbench1shot1.ground.files import PictureFormat
+from nasbench1shot1.display.options import PICTURES, USUAL_PICTURES, PictureOptions
+from nasbench1shot1.display.style import Spread
 from nasbench1shot1.ground.text import print_to_stdout
 from nasbench1shot1.jobs.pool import WorkerOptions
 from nasbench1shot1.runs.machine import Device
@@ -44,6 +44,7 @@ class Reproduce:
         "What to reproduce": ("scale", "only", "seeds", "join", "dry_run", "draw_only", "records", "pack"),
         "Searches and trainings": ("epochs", "images", "preset", "space", "seconds", "evaluations", "repeats", "table"),
         "Workers": option_names(WorkerOptions),
+        "Pictures": (*PICTURES, "spread"),
         "Running": ("out",),
     }
 
@@ -73,10 +74,8 @@ class Reproduce:
     """File with the records of finished runs, which --pack wrote. They are copied to --out and not run again."""
     pack: Path | None = None
     """Zip file for the records of all finished runs, without checkpoints and pictures. Default: not written."""
-    format: PictureFormat = "png"
-    """File format of the picture."""
-    style: PictureStyle = "screen"
-    """Style of the picture. paper: no title or caption, as wide as a column, embedded fonts."""
+    pictures: PictureOptions = USUAL_PICTURES
+    """How the picture looks."""
     spread: Spread | None = None
     """What the bands show. ci: 95 % confidence interval (bootstrap); std: standard deviation. Does not apply to
     figure16, figure17, nas201-figure6 and nats-table4. Default: ci."""
@@ -132,8 +131,8 @@ class Reproduce:
             draw_only=self.draw_only,
             records=self.records,
             pack=self.pack,
-            format=self.format,
-            style=self.style,
+            format=self.pictures.file_format,
+            style=self.pictures.figure_style,
             spread=self.spread,
             **self.where.given,
             **{name: getattr(self, name) for name in GIVEN if name in self.named},

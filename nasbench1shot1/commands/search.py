@@ -9,6 +9,7 @@ from typing import Annotated, Any, ClassVar, Generic, Self, TypeVar
 from nasbench1shot1.commands.arguments import optimizer_name
 from nasbench1shot1.commands.help_screen import OWN, default_variants
 from nasbench1shot1.commands.options import Asked, Hidden
+from nasbench1shot1.display.options import PICTURES
 from nasbench1shot1.display.style import Spread
 from nasbench1shot1.ground.errors import InvalidInputError, option, quoted_option
 from nasbench1shot1.jobs.pool import WorkerOptions
@@ -73,6 +74,7 @@ class Search(Generic[Own]):
         "This optimizer": (OWN,),
         "Measuring": MEASURING,
         "Workers": option_names(WorkerOptions),
+        "Pictures": (*PICTURES, "spread"),
         "Running": RUNNING,
     }
 

@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from nasbench1shot1.commands.options import Positional
-from nasbench1shot1.display.style import PictureStyle
-from nasbench1shot1.ground.files import PictureFormat
+from nasbench1shot1.display.options import USUAL_PICTURES, PictureOptions
 from nasbench1shot1.ground.text import print_to_stdout
 from nasbench1shot1.runs.options import Form, Mark, TableName
 
@@ -55,10 +54,8 @@ class Statistics:
     """Use the table's estimates where measurements are missing; every figure then states this."""
     seed: int = 0
     """Random seed of autocorrelation and top-volume."""
-    format: PictureFormat = "png"
-    """File format of the pictures."""
-    style: PictureStyle = "screen"
-    """screen: with title and caption. paper: without them, as wide as a column or a page, with embedded fonts."""
+    pictures: PictureOptions = USUAL_PICTURES
+    """How the pictures look."""
     allow_module: str | None = None
     """Module, or several separated by commas, to import for a table of your own benchmark (imports run code)."""
 
@@ -70,6 +67,7 @@ class Statistics:
         from nasbench1shot1.registry import import_trusted
         from nasbench1shot1.tables.table import load_table
 
+        _ = self.pictures.figure_style  # raises for a wrong width
         import_trusted(self.allow_module)
         table = load_table(self.table)
         analyses, asked = analyses_of(table, self.names), self._given_options()
@@ -96,12 +94,10 @@ class Statistics:
     def _answer(self, name: str, analysis: "Analysis", table: "Table", out: Path) -> dict[str, Any]:
         """Run an analysis, write its CSV file and its picture, and return its headline and attributes."""
         from nasbench1shot1.display.axes import save_figure
-        from nasbench1shot1.ground.files import atomic_write
 
         frame = analysis.run(table, seed=self.seed, **self._given_options())
-        with atomic_write(out / f"{name}.csv") as file:
-            file.write(frame.to_csv(index=False).encode())
-        save_figure(analysis.draw(frame, style=self.style).figure, out / f"{name}.{self.format}")
+        drawn = analysis.draw(frame, style=self.pictures.figure_style)
+        save_figure(drawn.figure, out / f"{name}.{self.pictures.file_format}", data=frame)
         return {"headline": analysis.headline(frame), **{str(name): value for name, value in frame.attrs.items()}}
 
 

@@ -9,6 +9,7 @@ from nasbench1shot1.commands.arguments import optimizer_name
 from nasbench1shot1.commands.help_screen import OWN
 from nasbench1shot1.commands.options import Asked, Hidden
 from nasbench1shot1.commands.search import MEASURING, RUNNING, SCALE, WEIGHTS, search_variants
+from nasbench1shot1.display.options import PICTURES
 from nasbench1shot1.jobs.pool import WorkerOptions
 from nasbench1shot1.one_shot_search.options import SearchConfig
 from nasbench1shot1.runs.machine import MOST_THREADS
@@ -49,6 +50,7 @@ class Tune(Generic[Own]):
         "This optimizer": (OWN,),
         "Measuring": MEASURING,
         "Workers": option_names(WorkerOptions),
+        "Pictures": PICTURES,
         "Running": RUNNING,
     }
 

@@ -6,7 +6,7 @@ This module imports matplotlib, so others import it only where they draw.
 import math
 from io import BytesIO
 from itertools import pairwise
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis, YAxis
@@ -17,7 +17,11 @@ from matplotlib.text import Text
 from matplotlib.ticker import Formatter, LogLocator, MaxNLocator
 from matplotlib.transforms import Bbox
 
-from nasbench1shot1.display.style import DOTS, PictureStyle, look
+from nasbench1shot1.display.data import Drawn, frame_of
+from nasbench1shot1.display.style import FigureStyle, look
+
+if TYPE_CHECKING:
+    import pandas
 
 RESOLUTION = 100
 """Dots per inch of pictures in notebooks."""
@@ -35,14 +39,21 @@ class StyledFigure(Figure):
     Matplotlib creates ticks only when it draws, and chooses how to embed fonts when it saves.
 
     Attributes:
-        style: "screen" or "paper".
+        style: the style.
         title, caption: the texts around the panels, which the paper style does not draw.
+        drawn: what is drawn on the axes, with its values.
     """
 
-    def __init__(self, size: tuple[float, float], style: PictureStyle) -> None:
-        super().__init__(figsize=size, dpi=DOTS[style], layout="constrained")
+    def __init__(self, size: tuple[float, float], style: FigureStyle) -> None:
+        super().__init__(figsize=size, dpi=style.dots, layout="constrained")
         FigureCanvasAgg(self)  # can be saved without a window
         self.style, self.title, self.caption = style, "", ""
+        self.drawn: list[Drawn] = []
+
+    @property
+    def data(self) -> "pandas.DataFrame":
+        """The drawn values: a row for each, with the columns `display.data.COLUMNS`."""
+        return frame_of(self.drawn)
 
     def draw(self, renderer: RendererBase) -> None:
         """Draw the figure in its style."""

@@ -4,15 +4,16 @@ Matplotlib is imported when something is drawn. Other rooms import its types fro
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from nasbench1shot1.display.style import look
 from nasbench1shot1.ground.errors import InvalidInputError, shorten, value_of
-from nasbench1shot1.ground.files import atomic_write
+from nasbench1shot1.ground.files import DATA_SUFFIX, TEXT_SUFFIX, as_path, atomic_write, check_picture
 
 if TYPE_CHECKING:
+    import pandas
     from matplotlib.axes import Axes as Axes
     from matplotlib.axis import Axis
     from matplotlib.figure import Figure as Figure
@@ -85,18 +86,74 @@ class AxesList(list["Axes"]):
         return picture(self[0]) if self else None
 
 
-def save_figure(figure: "Figure", path: Path) -> None:
-    """Write a figure in the format of the file's suffix, such as ".png" or ".svg", completely or not at all.
+def save_figure(
+    drawn: "Figure | Axes | Sequence[Axes]", path: str | Path, data: "pandas.DataFrame | bool" = True
+) -> list[Path]:
+    """Write a figure in the format of the file's suffix, such as ".png" or ".svg", and its data as CSV beside it.
 
-    Equal figures give equal files: they have no date, and identifiers in SVG files are not random. The title and the
-    caption of a `Canvas` are in the file's metadata: in the paper style, only there.
+    The files have equal names apart from their suffixes. In styles that draw neither title nor caption, a text file
+    has both. Each file is written completely or not at all. Equal figures give equal files: they have no date, and
+    identifiers in SVG files are not random. The title and the caption of a `Canvas` are also in the picture's metadata.
+
+    Args:
+        drawn: a figure, or axes of one, such as the functions that draw return them.
+        path: the path of the picture: .png, .svg or .pdf. The file is replaced, and so are the files beside it.
+        data: the drawn values. Default (True): those that a function of this package drew in a new figure
+            (docs/figures.md). False: no CSV file.
+
+    Returns:
+        The paths of the written files, the picture first.
+
+    Raises:
+        InvalidInputError: `drawn` is something else, or the path has another suffix.
+        UserError: the folder cannot be written, or the disk is full.
     """
+    figure, path = figure_of(drawn), as_path(path, "path")
+    check_picture(path)
+    style, beside = getattr(figure, "style", None), dict[Path, str]()
+    if isinstance(data, bool):
+        noted = figure_data(figure) if data else None
+        content = "" if noted is None or noted.empty else noted.to_csv(index=False, float_format="%.10g")
+    else:
+        content = data.to_csv(index=False)
+    if content:
+        beside[path.with_suffix(DATA_SUFFIX)] = content
+    if style is not None and not style.has_texts and (texts := figure_texts(figure)):
+        beside[path.with_suffix(TEXT_SUFFIX)] = texts
+    for other, content in beside.items():
+        with atomic_write(other) as file:
+            file.write(content.encode())
     metadata = dict(_UNDATED.get(path.suffix, {}))
     for name, text in zip(_METADATA.get(path.suffix, ()), ("title", "caption"), strict=False):
         if said := getattr(figure, text, ""):
             metadata[name] = said
-    with atomic_write(path) as file, look(getattr(figure, "style", None)):
+    with atomic_write(path) as file, look(style):
         figure.savefig(file, format=path.suffix.removeprefix("."), metadata=metadata)
+    return [path, *beside]
+
+
+def figure_of(drawn: Any) -> "Figure":
+    """Return a figure, or the figure of axes; raises InvalidInputError for anything else."""
+    from matplotlib.figure import Figure
+
+    if isinstance(drawn, Figure):
+        return drawn
+    first = next(iter(getattr(drawn, "flat", drawn)), None) if isinstance(drawn, Iterable) else drawn
+    figure = checked_axes(first).get_figure(root=True)
+    assert figure is not None  # axes that were drawn on have one
+    return figure
+
+
+def figure_data(figure: "Figure") -> "pandas.DataFrame | None":
+    """Return what functions of this room drew in a figure (`data.COLUMNS`); None for the figures of others."""
+    found: pandas.DataFrame | None = getattr(figure, "data", None)
+    return found
+
+
+def figure_texts(figure: "Figure") -> str:
+    """Return title and caption of a figure, as in the text file beside a picture; empty if it has none."""
+    texts = [text for name in ("title", "caption") if (text := getattr(figure, name, ""))]
+    return "".join(f"{text}\n" for text in texts)
 
 
 # Scales and ticks -----------------------------------------------------------------------------------------------------
@@ -125,7 +182,7 @@ def use_whole_numbers(axis: "Axis") -> None:
     """Draw ticks only at whole numbers, such as epochs, even if there is a single one."""
     from matplotlib.ticker import MaxNLocator
 
-    axis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))  # two ticks could be fractions
+    axis.set_major_locator(MaxNLocator("auto", integer=True, min_n_ticks=1))  # two ticks could be fractions
 
 
 def label_epochs(axes: "Axes") -> None:

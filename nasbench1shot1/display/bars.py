@@ -10,7 +10,9 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.architecture import Bars
+from nasbench1shot1.display.data import note_drawn
 from nasbench1shot1.display.layout import CHARACTER, HALF_HEIGHT, LARGEST_TEXT
+from nasbench1shot1.display.style import relative_size, tone
 
 if TYPE_CHECKING:
     from nasbench1shot1.display.axes import Axes
@@ -43,7 +45,7 @@ def draw_bars(axes: "Axes", bars: Bars, fills: Mapping[str, str]) -> None:
     steps = list(pairwise((0, *bars.candidates)))
     for row, (name, value) in enumerate(zip(bars.names, bars.values, strict=True)):
         y, height = -row * DISTANCE, 2 * HALF_HEIGHT
-        axes.add_patch(Rectangle((0, y - HALF_HEIGHT), LENGTH, height, facecolor=TRACK, edgecolor="none"))
+        axes.add_patch(Rectangle((0, y - HALF_HEIGHT), LENGTH, height, facecolor=tone(TRACK), edgecolor="none"))
         parts, color = [(0, value, 1.0)], to_rgb(fills[name])
         if bars.weights is not None:
             parts = [(low, high, float(w)) for (low, high), w in zip(steps, bars.weights[row], strict=True)]
@@ -52,17 +54,26 @@ def draw_bars(axes: "Axes", bars: Bars, fills: Mapping[str, str]) -> None:
             corner, width = (low * unit, y - HALF_HEIGHT), (high - low) * unit
             fill: dict[str, Any] = {"facecolor": color, "alpha": min(shade, 1.0), "edgecolor": "none"}
             if math.isnan(shade):
-                fill = {"facecolor": "none", "edgecolor": EXCLUDED, "linewidth": 0, "hatch": "////"}
+                fill = {"facecolor": "none", "edgecolor": tone(EXCLUDED), "linewidth": 0, "hatch": "////"}
             axes.add_patch(Rectangle(corner, width, height, **fill))
-        outline: dict[str, Any] = {"facecolor": "none", "edgecolor": EDGE, "linewidth": 0.9}
+        outline: dict[str, Any] = {"facecolor": "none", "edgecolor": tone(EDGE), "linewidth": 0.9}
         axes.add_patch(Rectangle((0, y - HALF_HEIGHT), value * unit, height, **outline))
-        more: dict[str, Any] = {"fontsize": 8, "height": TEXT, "transform": axes.transData}
+        more: dict[str, Any] = {"fontsize": relative_size(0.8), "height": TEXT, "transform": axes.transData}
         axes.add_artist(ScaledText(-SPACE, y, name, ha="right", **more))
         axes.add_artist(ScaledText(LENGTH + SPACE, y, _result(bars, row), ha="left", **more))
+        _note(axes, bars, row)
     axes.set_xlim(_limits(bars))
     axes.set_ylim(-(len(bars.names) - 1) * DISTANCE - HALF_HEIGHT - 0.1, HALF_HEIGHT + 0.1)
     axes.set_aspect("equal")
     axes.set_axis_off()
+
+
+def _note(axes: "Axes", bars: Bars, row: int) -> None:
+    """Note the candidates of a layer with their weights, or its value if there are no weights."""
+    value = bars.values[row]
+    shown, weights = ([value], None) if bars.weights is None else (bars.candidates, bars.weights[row])
+    chosen = ["chosen" if size == value else "" for size in shown]
+    note_drawn(axes, "bars", bars.names[row], x=shown, value=weights, text=chosen)
 
 
 def figure_size(bars: Bars) -> tuple[float, float]:

@@ -10,12 +10,13 @@ from nasbench1shot1.display.style import (
     CAPTION_SIZE,
     COLUMN_WIDTH,
     DOTS,
-    SETTINGS,
-    TEXT_WIDTH,
     TITLE_SIZE,
-    PictureStyle,
+    AnyStyle,
+    FigureStyle,
     checked_style,
     look,
+    tone,
+    tones,
 )
 
 if TYPE_CHECKING:
@@ -26,14 +27,21 @@ if TYPE_CHECKING:
 
 MARGIN, PAD = 0.12, 0.05
 """Space at the left and right of texts, and above and below them, in inches."""
-FLATTEST = 0.6
-"""Minimum height of a panel in the paper style, relative to its width."""
+FLATTEST, FLATTEST_ROW = 0.6, 0.45
+"""Minimum height of a panel in the paper style, relative to the width of a panel or a column, if that is less; and
+the same for panels in several rows."""
 MOST_COLUMNS = 6
 """Maximum number of entries in a row of a legend."""
+PAPER_COLUMNS, NARROW = 3, 2.0
+"""Maximum number of panels in a row in the paper style, and minimum width of a panel beside others, in inches."""
+TITLE_WIDTH = 0.75
+"""Maximum width of the titles of panels side by side in the paper style, relative to the panels with their labels."""
 LABELS_BELOW = 0.5
 """Space below axes for the labels of the horizontal axis, in inches."""
-BESIDE = "beside the panel"
-"""Group id of legends that are not inside a panel."""
+NARROWER = tuple(1 - 0.05 * step for step in range(1, 14))
+"""Widths relative to the available one, at which labels are wrapped until they would have more lines."""
+AROUND_NAMES = 0.3
+"""Space above and below the panels between their titles, ticks and labels, in inches."""
 LINE_HEIGHT = 1.2
 """Distance of lines of text, relative to the font size."""
 BELOW: dict[str, Any] = {"loc": "lower center", "borderpad": 0, "borderaxespad": 0}
@@ -45,11 +53,12 @@ class Canvas:
 
     Args:
         rows, columns: numbers of panels.
-        panel: width and height of a panel with its labels, in inches. In the paper style, the figure is as wide as a
-            column of text if it has one column of panels, and otherwise as wide as two columns.
-        style: "screen" or "paper".
+        panel: width and height of a panel with its labels, in inches. In the paper style, the style sets the width
+            (`FigureStyle.figure_width`).
+        style: "screen" (default), or as in `style.AnyStyle`.
         heights: relative heights of the rows. Default: equal.
         sharex, sharey: as in `matplotlib.figure.Figure.subplots`.
+        wraps: in the paper style, a single row of more than `PAPER_COLUMNS` panels becomes several rows.
         empty: the figure begins without axes; add them with `figure.add_subplot`.
 
     Raises:
@@ -66,16 +75,21 @@ class Canvas:
         columns: int = 1,
         *,
         panel: tuple[float, float] = (6.4, 3.8),
-        style: PictureStyle | None = None,
+        style: AnyStyle | None = None,
         heights: Sequence[float] | None = None,
         sharex: Shared = False,
         sharey: Shared = False,
+        wraps: bool = False,
         empty: bool = False,
     ) -> None:
         from nasbench1shot1.display.artists import InlineAxes, StyledFigure
 
-        self.style = checked_style(style or "screen")
-        width, height = _panel_size(panel, columns, self.style)
+        self.style, panels, self._wraps = checked_style(style), rows * columns, wraps
+        if wraps and rows == 1 and not self.style.has_texts:
+            rows = -(-columns // self.style.columns(PAPER_COLUMNS, NARROW))
+            columns = -(-columns // rows)
+            sharex, sharey = (share if isinstance(share, bool) else share == "row" for share in (sharex, sharey))
+        width, height = _panel_size(panel, rows, columns, self.style)
         self._size = width * columns, height * rows
         self._shares = [each / sum(heights) for each in heights] if heights else [1 / rows] * rows
         self._look = look(self.style)
@@ -89,9 +103,11 @@ class Canvas:
                 )
         self.grid: Any = grid
         """The panels as an array of shape (rows, columns)."""
-        self.axes = [] if empty else list(grid.flat)
+        self.axes = [] if empty else list(grid.flat)[:panels]
+        for axes in [] if empty else grid.flat[panels:]:
+            axes.set_axis_off()
         for axes in self.axes:  # also for ticks that matplotlib creates later, outside of this context
-            axes.tick_params(labelsize=SETTINGS[self.style]["xtick.labelsize"])
+            axes.tick_params(labelsize=self.style.points("xtick.labelsize"))
 
     def __enter__(self) -> Self:
         self._look.__enter__()
@@ -120,21 +136,22 @@ class Canvas:
             title: text above the panels. Lines that are too long for the figure are wrapped.
             caption: text below the figure, likewise. The paper style draws neither title nor caption; `figure.title`
                 and `figure.caption` still have them, and files have them in their metadata.
-            legend: a legend below the panels: True for the curves of all panels, handles with labels, or arguments of
-                `Line2D` by label.
+            legend: a legend below the panels: True for the curves of all panels, and then those that several panels
+                share; handles with labels; or arguments of `Line2D` by label.
             legend_title: the title of the legend. Default: `band`.
             band: what curves, points and bands show, as `curves.describe_band` returns it. It is also the first line of
                 `figure.caption`; this line is only drawn if no legend has this title.
             height: height of all panels in inches. Default: as given by `panel`.
         """
         figure, width = self.figure, self._size[0]
-        height = (height or self._size[1]) + self._fit_labels() + self._beside_panels()
+        self._label_further_rows()
+        height = max((height or self._size[1]) + self._fit_labels(), self._height_of_names())
         handles = _handles(legend, self.axes)
         figure.title = title
         figure.caption = "\n".join(filter(None, [f"shown: {band}" if band else "", caption]))
         if not self._is_title_of_legend(band, (legend_title or band) if handles else ""):
             caption = figure.caption
-        if self.style == "paper":
+        if not self.style.has_texts:
             title = caption = ""
         above = below = of_legend = 0.0
         if title:
@@ -142,7 +159,7 @@ class Canvas:
             above = self._height(drawn)
         if caption:
             lines = wrapped(caption, width - 2 * MARGIN, CAPTION_SIZE)
-            below = self._height(figure.supxlabel(lines, fontsize=CAPTION_SIZE, color=CAPTION_COLOUR))
+            below = self._height(figure.supxlabel(lines, fontsize=CAPTION_SIZE, color=tone(CAPTION_COLOUR)))
         if handles:
             drawn = self._legend(handles, legend_title or band)
             of_legend = self._height(drawn)
@@ -159,26 +176,52 @@ class Canvas:
         beside = [legend.get_title().get_text() for axes in self.axes if (legend := axes.get_legend()) is not None]
         return band in (" ".join(title.split("\n")) for title in (below, *beside))
 
+    def _label_further_rows(self) -> None:
+        """Label the vertical axes of the rows into which a single row was wrapped."""
+        if self._wraps:
+            label = self.axes[0].get_ylabel()
+            for axes in self.grid[1:, 0]:
+                axes.set_ylabel(axes.get_ylabel() or label)
+
     def _fit_labels(self) -> float:
-        """Wrap the labels of the panels' axes; return the height of further lines below the panels, in inches."""
+        """Wrap the labels and titles of the panels; return the height of their further lines, in inches."""
         rows, columns = self.grid.shape if self.axes else (0, 1)
-        size, further = float(SETTINGS[self.style]["axes.labelsize"]), 0.0
+        size, further = self.style.points("axes.labelsize"), 0.0
         for row in range(rows):
             for axes in self.grid[row]:
-                places = ((axes.xaxis, self._size[0] / columns), (axes.yaxis, self._size[1] * self._shares[row]))
+                if columns > 1 and not self.style.has_texts:
+                    heading, width = axes.title, TITLE_WIDTH * self._size[0] / columns
+                    heading.set_text(evenly_wrapped(heading.get_text(), width, float(heading.get_fontsize())))
+                high = self._size[1] * self._shares[row] - (0 if self.style.has_texts else self._outside(axes))
+                places = ((axes.xaxis, self._size[0] / columns), (axes.yaxis, high))
                 for axis, length in places:
-                    axis.set_label_text(wrapped(axis.get_label_text(), length - 2 * MARGIN, size))
+                    axis.set_label_text(evenly_wrapped(axis.get_label_text(), length - 2 * MARGIN, size))
             lines = max(axes.get_xlabel().count("\n") for axes in self.grid[row])
             further += lines * LINE_HEIGHT * size / 72
+            if not self.style.has_texts:
+                lines = max(axes.get_title().count("\n") for axes in self.grid[row])
+                further += lines * LINE_HEIGHT * self.style.points("axes.titlesize") / 72
         return further
 
-    def _beside_panels(self) -> float:
-        """Return the height of the legends above or below single panels, in inches."""
-        legends = [[axes.get_legend() for axes in row] for row in (self.grid if self.axes else ())]
-        return sum(
-            max((self._height(each) for each in row if each is not None and each.get_gid() == BESIDE), default=0.0)
-            for row in legends
-        )
+    def _outside(self, axes: "Axes") -> float:
+        """Return the height of the title, the ticks and the label above and below axes, in inches."""
+        parts = {"axes.titlesize": axes.get_title(), "axes.labelsize": axes.get_xlabel(), "xtick.labelsize": "0"}
+        lines = {name: text.count("\n") + 1 for name, text in parts.items() if text}
+        return LINE_HEIGHT * sum(self.style.points(name) * number for name, number in lines.items()) / 72
+
+    def _height_of_names(self) -> float:
+        """Return the height in inches at which names at the vertical axes of the panels do not overlap."""
+        from matplotlib.ticker import FixedLocator
+
+        needed = 0.0
+        for row, share in zip(self.grid if self.axes else (), self._shares, strict=False):
+            for axes in row:
+                if not isinstance(axes.yaxis.get_major_locator(), FixedLocator) or axes.get_aspect() != "auto":
+                    continue
+                lines = sum(label.get_text().count("\n") + 1 for label in axes.get_yticklabels())
+                high = LINE_HEIGHT * lines * self.style.points("ytick.labelsize") / 72
+                needed = max(needed, (high + self._outside(axes) + AROUND_NAMES) / share)
+        return needed
 
     def _height(self, drawn: Any) -> float:
         """Return the height of a text or legend in inches, with the space that the layout leaves around it."""
@@ -187,9 +230,9 @@ class Canvas:
     def _legend(self, handles: Sequence[Any], title: str) -> "Legend":
         """Return a legend with as many columns as the figure is wide enough for."""
         width = self._size[0] - 2 * MARGIN
-        size = float(SETTINGS[self.style]["legend.fontsize"])
+        size = self.style.points("legend.fontsize")
         labels = [wrapped(str(handle.get_label()), width - 0.6, size) for handle in handles]
-        heading = wrapped(title, width, size) or None
+        heading = evenly_wrapped(title, width, size) or None
         columns = min(len(handles), MOST_COLUMNS)
         while True:
             drawn = self.figure.legend(handles, labels, ncols=columns, title=heading, **BELOW)
@@ -197,11 +240,12 @@ class Canvas:
             if columns == 1 or drawn.get_window_extent().width <= width * self.figure.dpi:
                 return drawn
             drawn.remove()
-            columns = -(-len(handles) // (-(-len(handles) // columns) + 1)) if columns > 2 else 1
+            rows = -(-len(handles) // columns)
+            columns = min(columns - 1, -(-len(handles) // (rows + 1)))
 
 
 def legend_below(axes: "Axes", title: str = "", columns: int = 2, handles: Sequence[Any] = ()) -> "Legend":
-    """Draw a legend below single axes, centred, at most as wide as their figure.
+    """Draw a legend below given axes, centred, at most as wide as their figure. New figures: `Canvas.finish`.
 
     Args:
         axes: axes with labelled curves.
@@ -209,12 +253,20 @@ def legend_below(axes: "Axes", title: str = "", columns: int = 2, handles: Seque
         columns: maximum number of columns.
         handles: entries with their labels. Default: the curves.
     """
-    return _legend_beside(axes, title, 0.0, -LABELS_BELOW, columns, handles)
+    from matplotlib.transforms import ScaledTranslation
 
-
-def legend_above(axes: "Axes", title: str = "", columns: int = 3) -> "Legend":
-    """Draw a legend above single axes; otherwise as `legend_below`."""
-    return _legend_beside(axes, title, 1.0, PAD, columns)
+    figure = axes.get_figure(root=True)
+    assert figure is not None  # axes that were drawn on have one
+    place: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, 0)}
+    place["bbox_transform"] = axes.transAxes + ScaledTranslation(0, -LABELS_BELOW, figure.dpi_scale_trans)
+    if handles:
+        place["handles"] = handles
+    for number in range(columns, 0, -1):
+        drawn = axes.legend(ncols=number, title=title or None, borderaxespad=0, frameon=False, **place)
+        drawn.get_title().set_multialignment("center")
+        if drawn.get_window_extent().width <= figure.bbox.width - 2 * MARGIN * figure.dpi:
+            break
+    return drawn
 
 
 def legend_inside(axes: "Axes", title: str = "", handles: Sequence[Any] = ()) -> "Legend":
@@ -230,34 +282,25 @@ def legend_inside(axes: "Axes", title: str = "", handles: Sequence[Any] = ()) ->
     drawn = axes.legend(handles=handles, title=title or None) if handles else axes.legend(title=title or None)
     heading = drawn.get_title()
     if title:
-        heading.set_text(wrapped(title, 0.75 * axes.bbox.width / figure.dpi, float(heading.get_fontsize())))
+        heading.set_text(evenly_wrapped(title, 0.75 * axes.bbox.width / figure.dpi, float(heading.get_fontsize())))
         heading.set_multialignment("center")
-    return drawn
-
-
-def _legend_beside(
-    axes: "Axes", title: str, edge: float, gap: float, columns: int, handles: Sequence[Any] = ()
-) -> "Legend":
-    from matplotlib.transforms import ScaledTranslation
-
-    figure = axes.get_figure(root=True)
-    assert figure is not None  # axes that were drawn on have one
-    place: dict[str, Any] = {"loc": "upper center" if gap < 0 else "lower center", "bbox_to_anchor": (0.5, edge)}
-    place["bbox_transform"] = axes.transAxes + ScaledTranslation(0, gap, figure.dpi_scale_trans)
-    if handles:
-        place["handles"] = handles
-    for number in range(columns, 0, -1):
-        drawn = axes.legend(ncols=number, title=title or None, borderaxespad=0, frameon=False, **place)
-        drawn.get_title().set_multialignment("center")
-        drawn.set_gid(BESIDE)
-        if drawn.get_window_extent().width <= figure.bbox.width - 2 * MARGIN * figure.dpi:
-            break
     return drawn
 
 
 def wrapped(text: str, width: float, size: float) -> str:
     """Return text in which lines that are longer than `width` inches at a font size in points are wrapped."""
     return "\n".join(part for line in text.splitlines() for part in _lines(line, width, size))
+
+
+def evenly_wrapped(text: str, width: float, size: float) -> str:
+    """Return text as `wrapped` does, but with as little difference as possible between the lengths of the lines."""
+    found = wrapped(text, width, size)
+    for share in NARROWER:
+        narrower = wrapped(text, share * width, size)
+        if narrower.count("\n") > found.count("\n"):
+            break
+        found = narrower
+    return found
 
 
 def _lines(line: str, width: float, size: float) -> list[str]:
@@ -271,9 +314,17 @@ def _lines(line: str, width: float, size: float) -> list[str]:
     return found
 
 
-@cache
 def text_width(text: str, size: float) -> float:
-    """Return the width of a line of text in inches, with the hinting of the screen."""
+    """Return the width of a line of text in inches, in the font in use, with the hinting of the screen."""
+    from matplotlib import rcParams
+
+    settings: Any = rcParams
+    fonts = tuple(tuple(settings[f"font.{name}"]) for name in ("family", "serif", "sans-serif", "monospace"))
+    return _text_width(text, size, fonts)
+
+
+@cache
+def _text_width(text: str, size: float, fonts: tuple[tuple[str, ...], ...]) -> float:
     from matplotlib.backends.backend_agg import RendererAgg
     from matplotlib.font_manager import FontProperties
 
@@ -283,19 +334,20 @@ def text_width(text: str, size: float) -> float:
     return float(width) / dots
 
 
-def _panel_size(panel: tuple[float, float], columns: int, style: PictureStyle) -> tuple[float, float]:
+def _panel_size(panel: tuple[float, float], rows: int, columns: int, style: FigureStyle) -> tuple[float, float]:
     width, height = panel
-    if style == "screen":
+    if style.has_texts:
         return width, height
-    narrow = (COLUMN_WIDTH if columns == 1 else TEXT_WIDTH) / columns
-    return narrow, max(height * narrow / width, FLATTEST * narrow)
+    narrow = style.figure_width(columns) / columns
+    flattest = (FLATTEST if rows == 1 else FLATTEST_ROW) * min(narrow, COLUMN_WIDTH)
+    return narrow, max(height * narrow / width, flattest)
 
 
 def legend_handles(lines: Mapping[str, Mapping[str, Any]]) -> list[Any]:
-    """Return entries of a legend from arguments of `Line2D` by label."""
+    """Return entries of a legend from arguments of `Line2D` by label, with colours for a white background."""
     from matplotlib.lines import Line2D
 
-    return [Line2D([], [], label=label, **properties) for label, properties in lines.items()]
+    return [Line2D([], [], label=label, **tones(properties)) for label, properties in lines.items()]
 
 
 def _handles(legend: "bool | Sequence[Any] | Mapping[str, Mapping[str, Any]]", panels: "Sequence[Axes]") -> list[Any]:
@@ -303,8 +355,8 @@ def _handles(legend: "bool | Sequence[Any] | Mapping[str, Mapping[str, Any]]", p
         return legend_handles(legend)
     if not isinstance(legend, bool):
         return list(legend)
-    found: dict[str, Any] = {}
+    found: dict[str, list[Any]] = {}
     for axes in panels if legend else ():
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
-            found.setdefault(label, handle)
-    return list(found.values())
+            found.setdefault(label, []).append(handle)
+    return [handles[0] for handles in sorted(found.values(), key=lambda handles: len(handles) > 1)]

@@ -10,8 +10,9 @@ from nasbench1shot1.display.axes import checked_axes
 from nasbench1shot1.display.bars import draw_bars, figure_size
 from nasbench1shot1.display.canvas import Canvas
 from nasbench1shot1.display.colours import checked_colors
+from nasbench1shot1.display.data import note_drawn
 from nasbench1shot1.display.layout import EDGE_TEXT, HALF_HEIGHT, Layout
-from nasbench1shot1.display.style import PictureStyle, look
+from nasbench1shot1.display.style import AnyStyle, look, relative_size, tone
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.reading import Reading
 
@@ -48,7 +49,7 @@ def draw_cell(
     weights: Mapping[str, Any] | None = None,
     title: str | None = None,
     colors: Fills | None = None,
-    style: PictureStyle | None = None,
+    style: AnyStyle | None = None,
 ) -> "Axes":
     """Draw a cell with its input at the top and its output at the bottom. Loose ends are pale.
 
@@ -66,7 +67,8 @@ def draw_cell(
         title: title of the axes. Default: none.
         colors: fill colours of the nodes with operations: one for all, or colours by the text in the node; for bars,
             by the name of the layer. Default: `OPERATIONS`, in the benchmark's order.
-        style: "screen" (default) or "paper": as wide as a column, with embedded fonts.
+        style: "screen" (default), "paper" (without title and caption, as wide as a column or a page), "dark", an
+            `nb.FigureStyle`, or settings of matplotlib (docs/figures.md).
 
     Returns:
         The axes; `ax.figure.savefig("cell.png")` writes the picture.
@@ -82,10 +84,10 @@ def draw_cell(
     drawn = _drawn(Architecture.parse(x) if isinstance(x, str) else x, weights)
     size, draw = _drawing(drawn, colors)
     axes = Canvas(panel=size, style=style).axes[0] if ax is None else checked_axes(ax)
-    with look(style):
+    with look(style, axes):
         draw(axes)
         if title is not None:
-            axes.set_title(title, fontsize=9)
+            axes.set_title(title, fontsize=relative_size(0.9))
     return axes
 
 
@@ -106,7 +108,7 @@ def draw_cells_alike(
         graph.graph["node_characters"] = max(other.graph["node_characters"] for other in graphs)
     for each, axes, title in zip(drawn, panels, titles, strict=True):
         _drawing(each, colors)[1](axes)
-        axes.set_title(title, fontsize=9)
+        axes.set_title(title, fontsize=relative_size(0.9))
     lefts, rights = zip(*(axes.get_xlim() for axes in panels), strict=True)
     for axes in panels:
         axes.set_xlim(min(lefts), max(rights))
@@ -208,7 +210,9 @@ def _draw_edges(axes: "Axes", graph: "networkx.DiGraph[int]", layout: Layout, li
         edge = graph.edges[source, target]
         shown = edge["chosen"] and source in live and target in live
         excluded, is_decided = math.isnan(edge["weight"]), bool(edge.get("decided"))
-        color = "#222222" if shown else "#c4c4c4"
+        color = tone("#222222" if shown else "#c4c4c4")
+        about = "chosen" if edge["chosen"] else "excluded" if excluded else "not chosen"
+        note_drawn(axes, "edge", about, x=source, y=target, value=edge["weight"], text=edge["label"])
         start, end = layout.ends((source, target))
         style = {"arrowstyle": "-|>", "mutation_scale": 9, "shrinkA": 0, "shrinkB": 0, "color": color}
         style |= {
@@ -218,13 +222,13 @@ def _draw_edges(axes: "Axes", graph: "networkx.DiGraph[int]", layout: Layout, li
         }
         axes.annotate("", end, start, arrowprops=style, zorder=2 if shown else 1)
         if edge["label"]:
-            box: dict[str, Any] = {"facecolor": "white", "edgecolor": "none", "pad": 0.8}
+            box: dict[str, Any] = {"facecolor": tone("white"), "edgecolor": "none", "pad": 0.8}
             if is_decided:
                 box |= {"edgecolor": color, "linewidth": 0.9, "pad": 1.6}
-            more: dict[str, Any] = {"color": color if shown else "#8c8c8c", "bbox": box, "zorder": 3}
+            more: dict[str, Any] = {"color": color if shown else tone("#8c8c8c"), "bbox": box, "zorder": 3}
             more |= {"transform": axes.transData, "linespacing": 1.1}
             place = layout.label_place((source, target))
-            axes.add_artist(ScaledText(*place, edge["label"], fontsize=9, height=EDGE_TEXT, **more))
+            axes.add_artist(ScaledText(*place, edge["label"], fontsize=relative_size(0.9), height=EDGE_TEXT, **more))
 
 
 def _draw_nodes(
@@ -243,14 +247,19 @@ def _draw_nodes(
             corner,
             *size,
             boxstyle="round,pad=0,rounding_size=0.12",
-            facecolor=fills[node] if is_live else "#f6f6f6",
-            edgecolor="#444444" if is_live else "#c4c4c4",
+            facecolor=fills[node] if is_live else tone("#f6f6f6"),
+            edgecolor=tone("#444444" if is_live else "#c4c4c4"),
             linewidth=DECIDED if attributes.get("decided") else 0.8,
             zorder=4,
         )
         axes.add_patch(box)
-        more: dict[str, Any] = {"color": "black" if is_live else "#a0a0a0", "zorder": 5, "transform": axes.transData}
-        axes.add_artist(ScaledText(0, y, attributes["label"], fontsize=8, height=height, **more))
+        more: dict[str, Any] = {
+            "color": "black" if is_live else tone("#a0a0a0"),
+            "zorder": 5,
+            "transform": axes.transData,
+        }
+        axes.add_artist(ScaledText(0, y, attributes["label"], fontsize=relative_size(0.8), height=height, **more))
+        note_drawn(axes, "node", "" if is_live else "not on a path", x=node, text=attributes["label"])
 
 
 def _fills(graph: "networkx.DiGraph[int]", colors: Fills | None) -> dict[int, str]:

@@ -10,33 +10,37 @@ on given axes or in a new figure, in a style, with the colours and labels that a
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import nullcontext
-from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nasbench1shot1.display.axes import AxesList, checked_axes, checked_axes_list, label_log_axis
-from nasbench1shot1.display.canvas import Canvas, legend_below, text_width, wrapped
-from nasbench1shot1.display.colours import BLUE, COLOURS, Colors, checked_colors, checked_labels
-from nasbench1shot1.display.curves import BAND_ALPHA
-from nasbench1shot1.display.style import CAPTION_COLOUR, CAPTION_SIZE, PictureStyle, look
+from nasbench1shot1.display.axes import AxesList, checked_axes, checked_axes_list
+from nasbench1shot1.display.axis import FILLED, fitting_size, font_size, is_compact
+from nasbench1shot1.display.axis import Axis as Axis
+from nasbench1shot1.display.canvas import NARROW, PAPER_COLUMNS, Canvas, evenly_wrapped, legend_below, wrapped
+from nasbench1shot1.display.colours import BLUE, COLOURS, LINES, Colors, checked_colors, checked_labels
+from nasbench1shot1.display.data import note_drawn
+from nasbench1shot1.display.style import (
+    CAPTION_COLOUR,
+    CAPTION_SIZE,
+    AnyStyle,
+    band_opacity,
+    checked_style,
+    look_on,
+    tone,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-SMALL, SMALLEST = 0.75, 4.0
-"""Font size of numbers at points, bars and in matrices, relative to the style's; and the smallest size, in points."""
+SMALL = 0.75
+"""Font size of numbers at points, bars and in matrices, relative to the style's."""
 MANY = 500
 """Above this number of points, files contain them as pixels."""
-BELOW = "below"
-"""Value of `Panel.legend` for a legend below the axes, which hides nothing."""
-THOUSAND, MOST_TICKS = 1e3, 6
-PAPER_COLUMNS = 3
-"""Maximum number of panels in a row in the paper style; two if ticks have given labels."""
-Look = tuple[str | None, str, str]
-"""The colour that a caller gives to a label, the first free colour, and the label that is drawn."""
+Look = tuple[str | None, str, str, Any]
+"""The colour that a caller gives to a label, the first free colour, the label that is drawn, and the free dashes."""
 MINUS = re.compile(r"(?<!\w)-(?=\d)")
 
 
@@ -97,6 +101,10 @@ class Series(Mark):
         """Draw the points, their ranges and their texts; the legend shows a larger marker."""
         from matplotlib.lines import Line2D
 
+        note_drawn(
+            axes, "curve" if self.line else "points", label, x=self.x, y=self.y, low=self.low, high=self.high,
+            text=self.texts or None, y_axis=self.right,
+        )  # fmt: skip
         if self.right:
             axes = axes.twinx()
         x, y = np.asarray(self.x), np.asarray(self.y)
@@ -107,10 +115,10 @@ class Series(Mark):
         if self.hollow:
             shape["markerfacecolor"] = "none"
         if self.framed or not self.hollow:
-            shape |= {"markeredgecolor": "black", "markeredgewidth": 1} if self.framed else {"markeredgewidth": 0}
+            shape |= {"markeredgecolor": tone("black"), "markeredgewidth": 1} if self.framed else {"markeredgewidth": 0}
         steps = "steps-post" if self.steps else "default"
         is_many, above = len(x) > MANY, 3 if self.framed else 2
-        scale = _font_size() / 10
+        scale = font_size() / 10
         axes.plot(
             x, y, markersize=scale * self.size, alpha=self.alpha, drawstyle=steps, zorder=above, **shape,
             rasterized=is_many and not self.line,
@@ -118,12 +126,12 @@ class Series(Mark):
         if self.low is not None and self.high is not None:
             low, high = np.asarray(self.low), np.asarray(self.high)
             if self.band:
-                axes.fill_between(x, low, high, color=color, alpha=BAND_ALPHA, linewidth=0)
+                axes.fill_between(x, low, high, color=color, alpha=band_opacity(), linewidth=0)
             else:
                 axes.vlines(x, low, high, color=color, alpha=0.5, linewidth=1.6)
         for place, text in zip(zip(x, y, strict=True), self.texts, strict=False):
             axes.annotate(
-                text, place, (0, -5), textcoords="offset points", fontsize=SMALL * _font_size(), ha="center", va="top"
+                text, place, (0, -5), textcoords="offset points", fontsize=SMALL * font_size(), ha="center", va="top"
             )
         if self.right:
             Axis(self.right).apply(axes, "y")
@@ -150,8 +158,9 @@ class Cloud(Mark):
 
     def draw(self, axes: "Axes", color: str, label: str) -> Any:
         """Draw the points and the colour bar."""
+        note_drawn(axes, "points", label, x=self.x, y=self.y, value=self.values)
         look: dict[str, Any] = {"cmap": "viridis", "vmin": self.least, "linewidths": 0, "rasterized": True}
-        points = axes.scatter(self.x, self.y, 3 * (_font_size() / 10) ** 2, self.values, **look)
+        points = axes.scatter(self.x, self.y, 3 * (font_size() / 10) ** 2, self.values, **look)
         axes.figure.colorbar(points, ax=axes, extend="min", label=self.bar)
         return points
 
@@ -178,15 +187,17 @@ class Bars(Mark):
 
     def draw(self, axes: "Axes", color: str, label: str) -> Any:
         """Draw the bars and their texts."""
+        x, y = (self.lengths, self.at) if self.horizontal else (self.at, self.lengths)
+        note_drawn(axes, "bars", label, x=x, y=y, text=self.texts or None)
         lengths = np.nan_to_num(np.asarray(self.lengths, np.float64))
         bars = (axes.barh if self.horizontal else axes.bar)(
             np.asarray(self.at), lengths, self.width, color=color, label=label or None
         )
         if self.texts:
-            size = _fitting_size(axes, [] if self.upright or self.horizontal else self.texts, SMALL * _font_size())
+            size = fitting_size(axes, [] if self.upright or self.horizontal else self.texts, SMALL * font_size())
             axes.bar_label(bars, self.texts, fontsize=size, padding=2, rotation=90 * self.upright)
         if (lengths < 0).any():
-            Zero(vertical=self.horizontal).draw(axes, CAPTION_COLOUR, "")
+            Zero(vertical=self.horizontal).draw(axes, tone(CAPTION_COLOUR), "")
         return bars
 
 
@@ -231,6 +242,10 @@ class Matrix(Mark):
         """Draw the matrix; texts are as large as fits, and white on dark colours."""
         from nasbench1shot1.display.artists import ScaledText
 
+        places = [(column, row) for row in self.rows for column in self.columns]
+        columns, rows = zip(*places, strict=True)
+        texts = [text for row in self.texts for text in row]
+        note_drawn(axes, "matrix", label, x=columns, y=rows, value=self.values, text=texts)
         image = axes.imshow(self.values, cmap=self.cmap, vmin=self.low, vmax=self.high)
         lines = [text.split("\n") for row in self.texts for text in row]
         em = 0.92 / max(1.4 * max(map(len, lines)), 0.62 * max(len(line) for text in lines for line in text))
@@ -239,77 +254,15 @@ class Matrix(Mark):
             red, green, blue, _ = colours[i, j]
             is_dark = np.isfinite(value) and 0.3 * red + 0.59 * green + 0.11 * blue < 0.5
             shown = MINUS.sub("−", self.texts[i][j])
-            text = ScaledText(j, i, shown, fontsize=_font_size(), height=em, color="white" if is_dark else "black")
+            ink = "white" if is_dark else "black" if np.isfinite(value) else tone("black")
+            text = ScaledText(j, i, shown, fontsize=font_size(), height=em, color=ink)
             axes.add_artist(text)
-        size = _fitting_size(axes, self.columns, 0.7 * _font_size())
+        size = fitting_size(axes, self.columns, 0.7 * font_size())
         axes.set_xticks(range(len(self.columns)), self.columns, fontsize=size)
         axes.set_yticks(range(len(self.rows)), self.rows, fontsize=size)
         if self.bar:
             axes.figure.colorbar(image, ax=axes, label=self.bar, shrink=0.8)
         return image
-
-
-@dataclass(frozen=True)
-class Axis:
-    """An axis of a panel.
-
-    Attributes:
-        label: what it shows, with the unit.
-        log: whether it is logarithmic; the label then says so.
-        low, high: its ends. None: chosen from the data.
-        ticks: labels by position. Default: chosen from the data.
-    """
-
-    label: str
-    _: KW_ONLY
-    log: bool = False
-    low: float | None = None
-    high: float | None = None
-    ticks: Mapping[Any, str] | None = None
-
-    def apply(self, axes: "Axes", name: Literal["x", "y"]) -> None:
-        """Set up an axis on which everything is drawn."""
-        from matplotlib import rcParams
-        from matplotlib.font_manager import FontProperties
-
-        axis = axes.xaxis if name == "x" else axes.yaxis
-        label = _with_remark(self.label, "log scale") if self.log else self.label
-        length = (axes.bbox.width if name == "x" else axes.bbox.height) / axes.figure.dpi
-        axis.set_label_text(wrapped(label, length, float(axis.label.get_fontsize())))
-        if self.log:
-            axes.set(**{f"{name}scale": "log"})
-            label_log_axis(axis)
-        if self.low != self.high:  # equal if neither is given, or for the range of a single point
-            axes.set(**{f"{name}lim": (self.low, self.high)})
-        if self.ticks is not None:
-            texts = list(self.ticks.values())
-            setting = rcParams["xtick.labelsize" if name == "x" else "ytick.labelsize"]  # in points, or a word
-            largest = FontProperties(size=setting).get_size_in_points()
-            size = _fitting_size(axes, texts if name == "x" else [], largest)
-            axis.set_ticks(list(self.ticks), texts, fontsize=size)
-        elif not self.log:
-            axes.locator_params(name, nbins=MOST_TICKS)
-            if max(map(abs, axis.get_view_interval())) > THOUSAND:
-                axis.set_major_formatter("{x:,.0f}")
-
-
-def _font_size() -> float:
-    """Return the style's font size in points, to which sizes of texts and markers are relative."""
-    from matplotlib import rcParams
-
-    return float(rcParams["font.size"])
-
-
-def _fitting_size(axes: "Axes", texts: Sequence[str], size: float) -> float:
-    """Return the size, at most `size` points, in which evenly spaced texts fit side by side on axes."""
-    widest = max((text_width(line, size) for text in texts for line in text.split("\n")), default=0.0)
-    place = axes.bbox.width / axes.figure.dpi / max(len(texts), 1)
-    return max(min(size, 0.95 * size * place / max(widest, 1e-9)), SMALLEST)
-
-
-def _with_remark(label: str, remark: str) -> str:
-    """Return "error [%, log scale]" for "error [%]"."""
-    return f"{label[:-1]}, {remark}]" if label.endswith("]") else f"{label} [{remark}]"
 
 
 @dataclass(frozen=True, eq=False)
@@ -321,7 +274,7 @@ class Panel:
         x, y: the axes.
         marks: what is drawn.
         empty: what a panel without marks says.
-        legend: place of the legend: `BELOW`, which hides nothing, or a name of matplotlib.
+        has_legend: whether labels are in the legend below the panels; otherwise, the caller's figure has them.
         legend_title: title of the legend.
     """
 
@@ -331,7 +284,7 @@ class Panel:
     marks: Sequence[Mark] = ()
     _: KW_ONLY
     empty: str = "not in this table"
-    legend: str = BELOW
+    has_legend: bool = True
     legend_title: str = ""
 
 
@@ -344,7 +297,7 @@ def draw_panels(
     columns: int | None = None,
     size: tuple[float, float] | None = None,
     sharey: bool = False,
-    style: PictureStyle | None = None,
+    style: AnyStyle | None = None,
     colors: Colors | None = None,
     labels: Sequence[str] | str | None = None,
 ) -> "AxesList":
@@ -358,7 +311,8 @@ def draw_panels(
         columns: maximum number of panels in a row of a new figure. Default: all.
         size: width and height of a panel of a new figure in the style "screen", in inches.
         sharey: whether the panels of a new figure have the same vertical axis.
-        style: "screen" (default) or "paper", which draws no caption, and a title only above each of several panels.
+        style: "screen" (default), or as in `style.AnyStyle`. "paper" draws no caption, and a title only above each of
+            several panels.
         colors: a colour, a sequence of one colour per label, or colours by label.
         labels: new labels, in the order of the legend; numbers that follow a label stay.
 
@@ -366,26 +320,27 @@ def draw_panels(
         InvalidInputError: `ax` are not as many axes as panels; there is no such style; or `colors` or `labels` do not
             fit what is drawn.
     """
-    is_single = len(panels) == 1
+    is_single, has_texts = len(panels) == 1, checked_style(style).has_texts
     looks = _looks(panels, colors, labels)
     if ax is not None:
         found = [checked_axes(ax)] if is_single else checked_axes_list(ax, "panel", len(panels))
-        with look(style) if style else nullcontext():
+        with look_on(found[0], style):
             for axes, panel in zip(found, panels, strict=True):
-                handles = _draw(panel, axes, looks, has_title=not is_single or style != "paper")
-                if handles and panel.legend == BELOW:
+                handles = _draw(panel, axes, looks, has_title=not is_single or has_texts)
+                if handles and panel.has_legend:
                     legend_below(axes, panel.legend_title, handles=handles)
-                if style != "paper":
+                if has_texts:
                     _write_below(axes, caption)
         return AxesList(found)
-    most = PAPER_COLUMNS - any(panel.x.ticks is not None for panel in panels) if style == "paper" else len(panels)
+    fitting = PAPER_COLUMNS - any(panel.x.ticks is not None for panel in panels)  # given labels of ticks are wide
+    most = len(panels) if has_texts else checked_style(style).columns(fitting, NARROW)
     columns = min(columns or len(panels), len(panels), most)
     size = size or ((6.4, 3.9) if is_single else (4.9, 4.2))
     with Canvas(-(-len(panels) // columns), columns, panel=size, sharey=sharey, style=style) as canvas:
         below: dict[str, Any] = {}
         for axes, panel in zip(canvas.axes, panels, strict=False):
             handles = _draw(panel, axes, looks, has_title=not is_single or bool(title))
-            below |= {handle.get_label(): handle for handle in handles if panel.legend == BELOW}
+            below |= {handle.get_label(): handle for handle in handles if panel.has_legend}
             axes.yaxis.set_tick_params(labelleft=True)
         for axes in canvas.axes[len(panels) :]:
             axes.set_axis_off()
@@ -401,8 +356,11 @@ def _looks(panels: Sequence[Panel], colors: Colors | None, labels: Sequence[str]
     names = checked_labels(labels, [key for key in keys if key], "label")
     shown = dict(zip(filter(None, keys), names, strict=True))
     given = checked_colors(colors, keys, [shown.get(key, key) for key in keys])
-    free = {key: COLOURS[place % len(COLOURS)] for place, key in enumerate(keys)}
-    return {key: (colour, free[key], shown.get(key, "")) for key, colour in zip(keys, given, strict=True)}
+    free = [(COLOURS[place % len(COLOURS)], LINES[place % len(LINES)]) for place in range(len(keys))]
+    return {
+        key: (colour, usual, shown.get(key, ""), dashes)
+        for key, colour, (usual, dashes) in zip(keys, given, free, strict=True)
+    }
 
 
 def _has_look(mark: Mark) -> bool:
@@ -411,28 +369,27 @@ def _has_look(mark: Mark) -> bool:
 
 
 def _draw(panel: Panel, axes: "Axes", looks: Mapping[str, Look], *, has_title: bool) -> list[Any]:
-    """Draw a panel, its title and a legend within the axes; return the entries of the legend."""
+    """Draw a panel and its title; return the entries of the legend."""
     axes.set_axisbelow(True)
     if not any(isinstance(mark, Matrix) for mark in panel.marks):
         axes.grid(alpha=0.25)
     handles = []
     for mark in panel.marks:
-        given, free, label = looks[mark.label] if _has_look(mark) else (None, BLUE, "")
+        given, free, label, dashes = looks[mark.label] if _has_look(mark) else (None, BLUE, "", LINES[0])
+        if isinstance(mark, Series) and mark.line == LINES[0] and mark.color is None:
+            mark = replace(mark, line=dashes)
         text = label and label + MINUS.sub("−", mark.detail)
-        handle = mark.draw(axes, given or mark.color or free, text)
+        handle = mark.draw(axes, tone(given or mark.color or free), text)
         if text:
             handles.append(handle)
     panel.x.apply(axes, "x")
     panel.y.apply(axes, "y")
     if has_title:
-        width = 1.1 * axes.bbox.width / axes.figure.dpi
-        axes.set_title(wrapped(MINUS.sub("−", panel.title), width, float(axes.title.get_fontsize())))
+        width = (FILLED if is_compact(axes) else 1.1) * axes.bbox.width / axes.figure.dpi
+        axes.set_title(evenly_wrapped(MINUS.sub("−", panel.title), width, float(axes.title.get_fontsize())))
     if not panel.marks:
-        axes.text(0.5, 0.5, panel.empty, transform=axes.transAxes, ha="center", color=CAPTION_COLOUR)
+        axes.text(0.5, 0.5, panel.empty, transform=axes.transAxes, ha="center", color=tone(CAPTION_COLOUR))
         axes.set(xticks=[], yticks=[])
-    if handles and panel.legend != BELOW:
-        look: dict[str, Any] = {"loc": panel.legend, "title": panel.legend_title or None, "frameon": True}
-        axes.legend(handles=handles, **look)
     return handles
 
 
@@ -441,7 +398,7 @@ def _write_below(axes: "Axes", caption: str) -> None:
     text = wrapped(caption, axes.bbox.width / axes.figure.dpi, CAPTION_SIZE)
     axes.annotate(
         text, (0.5, 0), (0, -5), xycoords=axes.xaxis.label, textcoords="offset points", fontsize=CAPTION_SIZE,
-        color=CAPTION_COLOUR, ha="center", va="top",
+        color=tone(CAPTION_COLOUR), ha="center", va="top",
     )  # fmt: skip
 
 

@@ -1,4 +1,8 @@
-"""Colours and line styles of methods, equal in every figure, and the rows of panels for figures of many methods."""
+"""Colours, dashes and markers of methods, equal in every figure, and the rows of panels for figures of many methods.
+
+Every colour has a marker, and methods of one colour differ in their dashes. So dash and marker identify a method, also
+in black and white.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, cycle, pairwise, product
@@ -52,7 +56,7 @@ METHODS = {
 }
 """Colours of built-in methods. There are more methods than distinguishable colours, so newer one-shot methods share a
 colour with an older one, and some one-shot methods share one with a black-box optimizer. Methods of one colour differ
-in their line styles (`curve_styles`).
+in their dashes (`curve_styles`).
 """
 DATA_SETS = {"cifar10": "#5f7a8a", "cifar100": "#808000", "ImageNet16-120": "#17becf"}
 """Colours of data sets; no method has one of them."""
@@ -61,7 +65,17 @@ MOST_CURVES = 5
 MOST_BANDS = 3
 """Maximum number of curves with shaded bands on an axis; more bands would hide the curves."""
 LINES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (6, 1.5, 1.5, 1.5)), (0, (10, 3)))
-MARKERS = ("", "o")
+MARKERS = {
+    BLUE: "o", VERMILION: "s", GREEN: "^", PINK: "D", ORANGE: "v", SKY: "P", BLACK: "", GREY: "X", PURPLE: "<",
+    BROWN: ">", WINE: "*", INDIGO: "p",
+}  # fmt: skip
+"""The marker of every colour."""
+FURTHER = "x"
+"""The marker of curves for which a colour has no dashes left."""
+MARKER_SIZE, EVERY = 3.5, 0.1
+"""Size of markers in points, and their distance along a curve, relative to the diagonal of the axes."""
+STARTS = {colour: EVERY * place / len(MARKERS) for place, colour in enumerate(MARKERS)}
+"""The place of the first marker, by colour, so that markers of curves that coincide do not hide each other."""
 Colors = str | Sequence[str] | Mapping[str, str]
 """The values of `colors=`: one colour, a colour per curve, or colours by label or method."""
 Line = tuple[str, Any, str]
@@ -72,7 +86,7 @@ def _built_in() -> dict[str, Line]:
     """Return colour, line style and marker of each built-in method."""
     found: dict[str, Line] = {}
     for name, colour in METHODS.items():
-        found[name] = (colour, LINES[sum(line[0] == colour for line in found.values())], "")
+        found[name] = (colour, LINES[sum(line[0] == colour for line in found.values())], MARKERS[colour])
     return found
 
 
@@ -85,9 +99,9 @@ def curve_styles(
     """Return the colour, line style and marker of each curve, as arguments of `Axes.plot`.
 
     Args:
-        methods: the name of the optimizer of each curve. A built-in method has its own colour and line style in all
+        methods: the name of the optimizer of each curve. A built-in method has its own colour, dashes and marker in all
             figures. Others get the first unused colours. Further curves of one method have its colour, and the first
-            unused lines and markers.
+            unused dashes. No two of at most ten curves have equal dashes and markers.
         colors: the value of `colors=`, which replaces colours: a colour, a sequence of one colour per curve, or a
             mapping from labels or methods to colours.
         labels: the label of each curve, for a mapping. Default: `methods`.
@@ -97,18 +111,19 @@ def curve_styles(
     """
     given = checked_colors(colors, methods, labels)
     free = _free_colours(methods)
-    own = {name: (next(free), LINES[0], "") for name in dict.fromkeys(methods) if name not in BUILT_IN}
+    unknown = {name: next(free) for name in dict.fromkeys(methods) if name not in BUILT_IN}
+    own = {name: (colour, LINES[0], MARKERS[colour]) for name, colour in unknown.items()}
     known, used = {**BUILT_IN, **own}, set[Line]()
     reserved = {BUILT_IN[name] for name in methods if name in BUILT_IN}
     found = []
     for name, colour in zip(methods, given, strict=True):
         line = known[name]
         if line in used or (line in reserved and name not in BUILT_IN):
-            others = ((line[0], dashes, marker) for marker, dashes in product(MARKERS, LINES))
+            others = ((line[0], dashes, marker) for marker, dashes in product((line[2], FURTHER), LINES))
             line = next((each for each in others if each not in used | reserved), line)
         used.add(line)
         style = {"color": colour or line[0], "linestyle": line[1], "marker": line[2]}
-        found.append({**style, "markersize": 3, "markevery": 0.1})
+        found.append({**style, "markersize": MARKER_SIZE, "markevery": (STARTS[line[0]], EVERY)})
     return found
 
 
@@ -117,10 +132,12 @@ def _free_colours(methods: Sequence[str]) -> Iterator[str]:
     return cycle([*(colour for colour in COLOURS if colour not in taken), *COLOURS])
 
 
-def data_set_colours(names: Sequence[str]) -> list[str]:
-    """Return the colour of each data set; data sets that are not built in get the remaining colours in turn."""
-    free = cycle([colour for name, colour in DATA_SETS.items() if name not in names] or DATA_SETS.values())
-    return [DATA_SETS.get(name) or next(free) for name in names]
+def data_set_styles(names: Sequence[str]) -> list[dict[str, Any]]:
+    """Return colour and dashes of each data set; data sets that are not built in get the remaining ones in turn."""
+    looks = dict(zip(DATA_SETS, LINES[1:], strict=False))
+    free = cycle([name for name in DATA_SETS if name not in names] or DATA_SETS)
+    known = [name if name in DATA_SETS else next(free) for name in names]
+    return [{"color": DATA_SETS[name], "linestyle": looks[name]} for name in known]
 
 
 def shades(number: int) -> list[str]:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from nasbench1shot1.display.style import Spread
+from nasbench1shot1.display.data import note_drawn
+from nasbench1shot1.display.style import Spread, band_opacity, tone, tones
 from nasbench1shot1.ground.bootstrap import draw_resamples, percentile_interval
 from nasbench1shot1.ground.errors import InvalidInputError, unknown_name
 from nasbench1shot1.ground.text import counted
@@ -35,7 +36,6 @@ RESAMPLES, SEED = 1000, 0
 MOST_POINTS = 1_000
 """Maximum number of points of a curve. Curves with more changes are sampled evenly on a logarithmic axis."""
 COLUMNS = ("at", "runs", "mean", "median", "std", "low", "high")
-BAND_ALPHA = 0.15
 LEVEL_COLOUR = "#555555"
 ALL_ZERO = 0.005
 """Lower edge of a logarithmic axis if all values are zero."""
@@ -351,7 +351,8 @@ def draw_level(axes: "Axes", value: float, label: str, floor: float | None = Non
         floor: lower edge of logarithmic axes, where smaller values are drawn.
     """
     shown = value if floor is None else max(value, floor)
-    axes.axhline(shown, color=LEVEL_COLOUR, linestyle="-.", linewidth=1.2, label=label, zorder=1)
+    axes.axhline(shown, color=tone(LEVEL_COLOUR), linestyle="-.", linewidth=1.2, label=label, zorder=1)
+    note_drawn(axes, "level", label, y=shown)
     return axes
 
 
@@ -372,7 +373,7 @@ def draw_curve(
         axes: the axes to draw on.
         curve: the curve.
         label: its label in a legend.
-        style: arguments of `Axes.plot`, such as `colours.curve_styles` returns.
+        style: arguments of `Axes.plot`, such as `colours.curve_styles` returns, with colours for a white background.
         scale: factor of drawn values; 100 draws fractions in percent.
         steps: values hold until the next position, as those of incumbents do; otherwise, the points are connected.
         floor: lower edge of a logarithmic axis, at which lower values are drawn (unscaled).
@@ -380,10 +381,14 @@ def draw_curve(
     """
     rows = (curve.centre, curve.low, curve.high)
     centre, low, high = (scale * (row if floor is None else np.maximum(row, floor)) for row in rows)
+    note: dict[str, Any] = {"n": curve.runs} if isinstance(curve, Pooled) else {}
+    note |= {"low": low, "high": high} if curve.has_band else {}
+    note_drawn(axes, "curve", label, x=curve.at, y=centre, **note)
+    style = tones(style)
     if np.isfinite(centre).sum() == 1:  # a line with a single point would be invisible, and half hidden by the frame
         style = {**style, "marker": "o", "markevery": None, "markersize": 5, "clip_on": False}
     axes.plot(curve.at, centre, drawstyle="steps-post" if steps else "default", label=label, **style)
     if has_band and curve.has_band:
         step: Literal["post"] | None = "post" if steps else None
         color = style.get("color")
-        axes.fill_between(curve.at, low, high, step=step, color=color, alpha=BAND_ALPHA, linewidth=0)
+        axes.fill_between(curve.at, low, high, step=step, color=color, alpha=band_opacity(), linewidth=0)

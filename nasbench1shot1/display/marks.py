@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.display.charts import Mark, Series
 from nasbench1shot1.display.colours import BROWN, GREEN, ORANGE, PINK, PURPLE, SKY
+from nasbench1shot1.display.data import note_drawn
+from nasbench1shot1.display.style import tone
 
 if TYPE_CHECKING:
     from nasbench1shot1.display.axes import Axes
@@ -44,6 +46,7 @@ class Marked(Mark):
         if self.x is not None and self.y is not None:
             look: dict[str, Any] = {"marker": marker, "size": STAR if marker == "*" else OTHER, "framed": True}
             return Series([self.x], [self.y], **look).draw(axes, color or own, label)
+        note_drawn(axes, "level", label, x=self.x, y=self.y)
         draw, value = (axes.axhline, self.y) if self.x is None else (axes.axvline, self.x)
         return draw(value or 0.0, color=color or own, linestyle=line, linewidth=1.5, label=label or None, zorder=1.5)
 
@@ -63,7 +66,7 @@ def marked(name: str, place: int, x: float | None = None, y: float | None = None
 def draw_marked(axes: "Axes", marks: Iterable[Marked]) -> "Axes":
     """Draw marked networks on axes, with their labels for a legend; return the axes."""
     for mark in marks:
-        handle = mark.draw(axes, mark.color or "", mark.label + mark.detail)
+        handle = mark.draw(axes, tone(mark.color), mark.label + mark.detail)
         if mark.x is not None and mark.y is not None:  # only lines are in matplotlib's own legends
             axes.lines[-1].set_label(handle.get_label())
     return axes

@@ -45,6 +45,8 @@ PictureFormat = Literal["png", "svg", "pdf"]
 """File formats of pictures."""
 FORMATS: tuple[PictureFormat, ...] = get_args(PictureFormat)
 PICTURES = tuple(f".{name}" for name in FORMATS)
+DATA_SUFFIX, TEXT_SUFFIX = ".csv", ".txt"
+"""Suffixes of the files beside a picture: its data, and its title and caption."""
 _DEFLATE_AT_MOST = 1_100
 """Maximum compression ratio of deflate, rounded up from 1,032."""
 _OPEN_FILES = (errno.EMFILE, errno.ENFILE)
@@ -238,6 +240,12 @@ def write_json(path: Path, content: Any) -> None:
 def picture_name(name: str, format: PictureFormat | None) -> str:
     """Return a picture's file name, such as "regret.png", with the suffix of a format. Default: png."""
     return f"{name.rpartition('.')[0]}.{format or 'png'}"
+
+
+def picture_files(name: str) -> tuple[str, ...]:
+    """Return the names that a picture and the files beside it can have, in all formats, such as "regret.csv"."""
+    suffixes = (*PICTURES, DATA_SUFFIX, TEXT_SUFFIX)
+    return tuple(Path(name).with_suffix(suffix).name for suffix in suffixes)
 
 
 def check_picture(path: Path | None) -> None:

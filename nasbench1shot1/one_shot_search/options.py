@@ -10,9 +10,8 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from nasbench1shot1.display.style import PictureStyle
+from nasbench1shot1.display.options import PICTURES, PictureOptions
 from nasbench1shot1.ground.errors import InvalidInputError, UserError, option, switch
-from nasbench1shot1.ground.files import PictureFormat
 from nasbench1shot1.hyperparameters import Methods, RunOptions, options_of
 from nasbench1shot1.images.data_sets import SMALLEST_SIDE
 from nasbench1shot1.jobs.pool import WorkerOptions
@@ -67,7 +66,7 @@ FACTS = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class SearchConfig(BoundOptions):
+class SearchConfig(PictureOptions, BoundOptions):
     """The options of every search. `resolved` replaces None by the value that preset, data or machine decide."""
 
     optimizer: Annotated[str, Names("optimizers", "your own as module:Class")] = "darts"
@@ -180,10 +179,6 @@ class SearchConfig(BoundOptions):
     """Compile the supernet with torch.compile (needs a C++ compiler on a CPU)."""
     keep_weights_every: Annotated[int, Range(0)] = 0
     """Save the supernet's weights every N epochs in weights/; 0 disables this."""
-    format: PictureFormat | None = None
-    """File format of the pictures. Default: png."""
-    style: PictureStyle | None = None
-    """Style of the pictures. paper: no title or caption, as wide as a column, embedded fonts. Default: screen."""
 
     def resolved(self) -> "SearchConfig":
         """Fill in every None and check every value.
@@ -192,7 +187,7 @@ class SearchConfig(BoundOptions):
             InvalidInputError: a number is out of range, the device does not exist, or options contradict each other.
         """
         config = replace(
-            self,
+            self.with_checked_pictures(),
             threads=default_threads() if self.threads is None else self.threads,
             device=resolve_device(self.device),
             table=resolve_table_name(self.table or search_space(self.space).table),
@@ -425,7 +420,7 @@ def data_facts(space: "SearchSpace", table: "Table", images: "ImageSet", halves:
 _OF_A_RUN = {
     "seed", "space", "epochs", "images", "images_per_half", "image_side", "channels", "cells", "batch_size", "table",
     "device", "threads", "precision", "compile", "keep_weights_every", "hessian_eigenvalue", "preferred_error",
-    "cell_alignment", "format", "style", *NAMES,
+    "cell_alignment", *PICTURES, *NAMES,
 }  # fmt: skip
 
 

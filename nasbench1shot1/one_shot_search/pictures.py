@@ -11,7 +11,8 @@ from nasbench1shot1.display.axes import AxesList, checked_axes_list, save_figure
 from nasbench1shot1.display.canvas import Canvas
 from nasbench1shot1.display.cells import Fills, describe_drawing, draw_cells_alike, is_drawable
 from nasbench1shot1.display.colours import checked_labels
-from nasbench1shot1.display.style import PictureStyle, look
+from nasbench1shot1.display.options import figure_style
+from nasbench1shot1.display.style import NARROWEST, AnyStyle, checked_style, look
 from nasbench1shot1.ground.arguments import whole_number
 from nasbench1shot1.ground.errors import InvalidInputError, value_of
 from nasbench1shot1.ground.files import picture_name
@@ -38,13 +39,13 @@ TALLEST = 1.25
 
 def save_pictures(run: SearchRecord, table: "Table") -> None:
     """Write the pictures of a finished run into its folder: its regret and, if they can be drawn, its cells."""
-    format, style = run.config.get("format"), run.config.get("style")
+    format, style = run.config.get("format"), figure_style(run.config)
     save_figure(regret_figure([run], [run.metrics], table, style=style), run.folder / picture_name(FIGURE, format))
     if (cells := cells_figure(run, style)) is not None:
         save_figure(cells, run.folder / picture_name(CELLS, format))
 
 
-def cells_figure(run: SearchRecord, style: PictureStyle | None = None) -> "Figure | None":
+def cells_figure(run: SearchRecord, style: AnyStyle | None = None) -> "Figure | None":
     """Return the figure of `draw_cells` for a search with a recorded epoch; None if its cells cannot be drawn."""
     if not is_drawable(run.architectures[0]):
         return None
@@ -58,7 +59,7 @@ def draw_cells(
     *,
     labels: Sequence[str] | None = None,
     colors: Fills | None = None,
-    style: PictureStyle | None = None,
+    style: AnyStyle | None = None,
 ) -> AxesList:
     """Draw the preferred cells of some epochs of a search, including the first and the last, with their regrets.
 
@@ -73,7 +74,8 @@ def draw_cells(
         panels: largest number of epochs, at least 2. Epochs are spread evenly.
         labels: titles of the axes, one per epoch shown. Default: epoch and test regret.
         colors: fill colours of nodes, as in `draw_cell`.
-        style: "screen" (default) or "paper": without caption, as wide as a page's text, with embedded fonts.
+        style: "screen" (default), "paper" (without title and caption, as wide as a column or a page), "dark", an
+            `nb.FigureStyle`, or settings of matplotlib (docs/figures.md).
 
     Returns:
         A list of E axes, for E = min(panels, number of recorded epochs, with epoch 0); `axes[0].figure` is the
@@ -96,9 +98,10 @@ def draw_cells(
     titles = checked_labels(labels, [_title(found, epoch) for epoch in epochs], "epoch shown")
     if ax is not None:
         given = checked_axes_list(ax, "epoch shown (panels=)", len(epochs))
-        with look(style):
+        with look(style, given[0]):
             return _draw(found, epochs, given, titles, colors)
-    rows = -(-len(epochs) // PER_ROW)
+    looked = checked_style(style)
+    rows = -(-len(epochs) // (PER_ROW if looked.has_texts else looked.columns(PER_ROW, NARROWEST)))
     columns = -(-len(epochs) // rows)
     with Canvas(rows, columns, panel=(PANEL_WIDTH, PANEL_WIDTH), style=style, empty=True) as canvas:
         drawn = _draw(found, epochs, _centred_panels(canvas.figure, rows, columns, len(epochs)), titles, colors)

@@ -15,11 +15,12 @@ import pandas
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.display.axes import label_epochs, start_at_zero, use_whole_numbers
-from nasbench1shot1.display.canvas import Canvas, legend_above, legend_below
-from nasbench1shot1.display.colours import BLACK, Colors, checked_colors, curve_styles, data_set_colours, main_first
+from nasbench1shot1.display.canvas import Canvas
+from nasbench1shot1.display.colours import BLACK, Colors, checked_colors, curve_styles, data_set_styles, main_first
 from nasbench1shot1.display.curves import Pooled, describe_band, draw_curve, draw_level, pool_values
+from nasbench1shot1.display.data import note_drawn
 from nasbench1shot1.display.marks import draw_marked
-from nasbench1shot1.display.style import PictureStyle, Spread
+from nasbench1shot1.display.style import AnyStyle, Spread, tone, tones
 from nasbench1shot1.evaluator import Baseline
 from nasbench1shot1.ground.errors import InvalidInputError, UserError
 from nasbench1shot1.ground.text import percent
@@ -69,7 +70,7 @@ def regret_figure(
     table: "Table",
     note: str = "",
     spread: Spread | None = None,
-    style: PictureStyle | None = None,
+    style: AnyStyle | None = None,
     mark: Iterable[Asked] | None = None,
 ) -> "Figure":
     """Return the figure of one run or of several seeds of one configuration, with its scale and its table in words.
@@ -85,7 +86,7 @@ def regret_figure(
         table: the table behind `frames`.
         note: further text for the title.
         spread: what the bands show. Default: "ci", the 95 % confidence interval of the mean.
-        style: "screen" or "paper".
+        style: "screen" (default), or as in `style.AnyStyle`.
         mark: networks whose test regret is a horizontal line (`reference_points.reference_points`). Default: none.
 
     Raises InvalidInputError if `mark` names something that is not a network of the table's benchmark.
@@ -114,7 +115,6 @@ def regret_figure(
             draw_operation_counts(counts.loc[found.frame.index], rows[-1])
         draw_events(frames, config, rows[: 1 + found.has_error + (entropy is not None)])
         band = describe_band(spread, len(runs), is_cut=found.is_cut)
-        legend_above(rows[0], band, columns=2 if found.others else 3)
         label_epochs(rows[-1])
         caption = table_text(frames, table.id, table.fidelity())
         caption += "" if entropy is None else f"\n{ENTROPY_TEXT}"
@@ -122,7 +122,7 @@ def regret_figure(
         caption += f"\n{baseline.sentence}" if baseline and baseline.sentence else ""
         caption += f"\n{regrets.note}" if regrets.note else ""
         caption += f"\n{selection}" if (selection := selection_text(last_rows)) else ""
-        return canvas.finish(_title(runs, frames, found, note), caption, band=band)
+        return canvas.finish(_title(runs, frames, found, note), caption, legend=True, band=band)
 
 
 def _title(
@@ -239,7 +239,7 @@ def draw_anytime_regret(
 ) -> "Axes":
     """Draw regrets in percent: on the search's test data, on those of other data sets, and on its validation data.
 
-    The test regret has the method's colour and a solid line. Test regrets on other data sets have thinner lines, and
+    The test regret has the method's colour, dashes and marker. Test regrets on other data sets have thinner lines, and
     colours that no method has. The validation regret is dashed and black, because the two often
     coincide. It has no band, and is left out if the table has no validation accuracies.
 
@@ -274,8 +274,8 @@ def _styles(
     found: AnytimeRegret, method: str, colors: Colors | None, labels: Sequence[str] | None = None
 ) -> list[dict[str, Any]]:
     """Return the styles of the curves on the search's test data, on other data sets and on its validation data."""
-    main = {**curve_styles([method])[0], "marker": "", "linestyle": "-", "linewidth": MAIN_WIDTH}
-    others = [{"color": colour, "linewidth": OTHER_WIDTH} for colour in data_set_colours(found.others)]
+    main = {**curve_styles([method])[0], "linewidth": MAIN_WIDTH}
+    others = [{**look, "linewidth": OTHER_WIDTH} for look in data_set_styles(found.others)]
     styles, names = [main, *others], [method, *found.others]
     if found.has_validation:
         styles.append({"color": BLACK, "linestyle": "--"})
@@ -304,7 +304,7 @@ def draw_one_shot_error(
 
 def draw_entropy(entropy: Pooled, axes: "Axes", method: str) -> "Axes":
     """Draw the relative entropy of the mixing weights (`entropy.relative_entropy`) over the epochs, from 0 to 1."""
-    draw_curve(axes, entropy, label="", style={**curve_styles([method])[0], "marker": "", "linestyle": "-"}, scale=1)
+    draw_curve(axes, entropy, label="", style=curve_styles([method])[0], scale=1)
     axes.set_ylabel("entropy of\nweights")
     axes.set_ylim(0, 1.04)
     return _over_epochs(axes)
@@ -336,21 +336,23 @@ def draw_events(frames: Sequence[pandas.DataFrame], config: Mapping[str, Any], r
         if epoch > last:
             continue
         for axes in rows if epoch > 1 else ():
-            axes.axvline(epoch - 0.5, color=MEAN_COLOUR, linewidth=0.8, zorder=0.5)
+            axes.axvline(epoch - 0.5, color=tone(MEAN_COLOUR), linewidth=0.8, zorder=0.5)
         place: dict[str, Any] = {
             "xy": (epoch - 0.5, 1),
             "xycoords": rows[0].get_xaxis_transform(),
             "textcoords": "offset points",
         }
-        style: dict[str, Any] = {"rotation": 90, "va": "top", "ha": "left", "fontsize": "x-small", "color": MEAN_COLOUR}
-        style["bbox"] = {"facecolor": "white", "edgecolor": "none", "alpha": 0.7, "pad": 0.5}
+        style: dict[str, Any] = {"rotation": 90, "va": "top", "ha": "left", "fontsize": "x-small"}
+        style["color"] = tone(MEAN_COLOUR)
+        style["bbox"] = {"facecolor": tone("white"), "edgecolor": "none", "alpha": 0.7, "pad": 0.5}
         rows[0].annotate(name, xytext=(2, -3), **place, **style)
     decided = sorted({epoch for frame in frames for epoch in decision_epochs(frame) if epoch <= last})
     if decided:
-        look: dict[str, Any] = {"marker": "^", "linestyle": "", "color": MEAN_COLOUR, "markersize": 6}
+        look: dict[str, Any] = {"marker": "^", "linestyle": "", "color": tone(MEAN_COLOUR), "markersize": 6}
         across = rows[0].get_xaxis_transform()
         heights, label = [ABOVE_EDGE] * len(decided), describe_events(frames, known_space(config["space"]))
         rows[0].plot(decided, heights, transform=across, label=label, zorder=3, **look)
+        note_drawn(rows[0], "points", label, x=decided)
 
 
 def _over_epochs(axes: "Axes") -> "Axes":
@@ -366,7 +368,8 @@ def draw_mean_regret(mean: float, axes: "Axes", label: str = MEAN_LABEL) -> "Axe
 
 def draw_mean(axes: "Axes", value: float, label: str) -> "Axes":
     """Draw a mean over a space, in the unit of the axes, as a horizontal line; return the axes."""
-    axes.axhline(value, **MEAN_LOOK, label=label, zorder=1)
+    axes.axhline(value, **tones(MEAN_LOOK), label=label, zorder=1)
+    note_drawn(axes, "level", label, y=value)
     return axes
 
 
@@ -480,12 +483,12 @@ def draw_operation_counts(counts: pandas.DataFrame, axes: "Axes") -> "Axes":
     bottom = pandas.Series(0.0, counts.index)
     for name in sorted(counts, key=lambda name: name != "skip_connect"):
         colour = OPERATION_COLOURS.get(str(name))  # None: the next colour of the axes
-        axes.bar(counts.index, counts[name], 1.0, bottom, color=colour, label=str(name))
+        axes.bar(counts.index, counts[name], 1.0, bottom, color=colour and tone(colour), label=str(name))
+        note_drawn(axes, "bars", str(name), x=counts.index, y=counts[name])
         bottom += counts[name]
     label_epochs(axes)
     axes.set_ylabel("edges")
     axes.set_xlim(counts.index.min() - 0.5, counts.index.max() + 0.5)
     axes.set_ylim(0, bottom.max())
     use_whole_numbers(axes.yaxis)
-    legend_below(axes, columns=5)
     return axes

@@ -250,7 +250,7 @@ def _finish_group(group: SearchGroup, options: SearchConfig, console: "Console",
     from nasbench1shot1.tables.table import load_table
 
     table = load_table(options.table)
-    figure = regret_figure(group.runs, [run.metrics for run in group], table, spread=spread, style=options.style)
+    figure = regret_figure(group.runs, [run.metrics for run in group], table, spread=spread, style=options.figure_style)
     save_figure(figure, group.folder / picture_name(FIGURE, options.format))
     show_group_result(group, table, console)
     return group

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from nasbench1shot1.ground.errors import InvalidInputError, RunStoppedError, UserError, option, quote, switch
-from nasbench1shot1.ground.files import FORMATS, picture_name, write_error
+from nasbench1shot1.ground.files import picture_files, write_error
 from nasbench1shot1.ground.folder_swap import (
     NEW,
     OLD,
@@ -150,9 +150,9 @@ def _other_files(folder: Path, record: Any) -> Iterator[Path]:
 
 
 def _is_own(name: str, record: Any) -> bool:
-    """Return whether a run writes a file of this name, in any of the formats of pictures."""
+    """Return whether a run writes a file of this name, or one beside a picture or in another format of pictures."""
     pictures = [picture for picture in record.FILES if picture.endswith(".png")]
-    drawn = [picture_name(picture, suffix) for picture in pictures for suffix in FORMATS]
+    drawn = [name for picture in pictures for name in picture_files(picture)]
     return any(fnmatch(name, pattern) for pattern in (*OF_EVERY_RUN, *record.FILES, *drawn))
 
 

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nasbench1shot1.display.axes import start_at_zero
-from nasbench1shot1.display.canvas import Canvas, legend_below
+from nasbench1shot1.display.canvas import Canvas
 from nasbench1shot1.display.colours import BLACK, Colors, checked_colors, curve_styles, main_first, shades
 from nasbench1shot1.display.curves import draw_curve, pool_values
+from nasbench1shot1.display.data import note_drawn
 from nasbench1shot1.display.marks import draw_marked
-from nasbench1shot1.display.style import PictureStyle
+from nasbench1shot1.display.style import AnyStyle, tone
 from nasbench1shot1.evaluator import Baseline
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.one_shot_search.regret_curve import draw_largest
@@ -30,7 +31,7 @@ def trajectory_figure(
     study: Study,
     lines: Sequence[Mapping[str, Any]],
     table: "Table",
-    style: PictureStyle | None = None,
+    style: AnyStyle | None = None,
     mark: Iterable[Asked] | None = None,
 ) -> "Figure":
     """Draw the regret of the best observation so far over simulated time, and the regret of every search.
@@ -41,7 +42,7 @@ def trajectory_figure(
         study: the study.
         lines: its observations, with the errors and regrets of a table.
         table: this table.
-        style: "screen" or "paper".
+        style: "screen" (default), or as in `style.AnyStyle`.
         mark: networks whose test regret is a horizontal line (`reference_points.reference_points`). Default: none.
     """
     config, diverged = study.config, sum(line["loss"] is None for line in lines)
@@ -51,7 +52,7 @@ def trajectory_figure(
             _baseline(study, table),
         )
         regrets = marked_regrets(mark, table, study)
-        legend_below(start_at_zero(draw_marked(draw_largest(baseline, axes), regrets.levels())))
+        start_at_zero(draw_marked(draw_largest(baseline, axes), regrets.levels()))
         title = (
             f"{TUNERS[config['tuner']]} tunes {config['optimizer']} on {config['space']}: {len(lines)} searches, "
             f"{diverged} diverged; one study, seed {config['seed']}\n{_scale(study)}"
@@ -59,7 +60,8 @@ def trajectory_figure(
         objective = table.objective(config["dataset"])
         provenance = table.about(objective.test_metric, objective.test).provenance
         notes = [table.fidelity(), study.guide_sentence, baseline.sentence if baseline else "", regrets.note]
-        return canvas.finish(title, "\n".join(filter(None, [f"table {table.id}: test errors {provenance}", *notes])))
+        caption = "\n".join(filter(None, [f"table {table.id}: test errors {provenance}", *notes]))
+        return canvas.finish(title, caption, legend=True)
 
 
 def _baseline(study: Study, table: "Table") -> Baseline | None:
@@ -103,7 +105,8 @@ def draw_trajectory(
         known = [(end, line["validation_regret"]) for end, line in of_budget if line["validation_regret"] is not None]
         at, regrets = np.array(known, np.float64).reshape(-1, 2).T
         label = f"search of {counted(budget, 'epoch')}, {guided}"
-        axes.plot(at, 100 * regrets, "o", markersize=3.5, color=shade, label=label)
+        axes.plot(at, 100 * regrets, "o", markersize=3.5, color=tone(shade), label=label)
+        note_drawn(axes, "points", label, x=at, y=100 * regrets)
     shown = main_first(labels, ["best so far, test regret", f"best so far, {guided}"])
     given = {method: colors} if isinstance(colors, str) else colors
     main, other = checked_colors(given, [method, "validation"], shown)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.display.axes import save_figure
+from nasbench1shot1.display.options import figure_style
 from nasbench1shot1.evaluator import Judge
 from nasbench1shot1.ground.arguments import options_by_keyword
 from nasbench1shot1.ground.errors import InvalidInputError, option
@@ -191,7 +192,7 @@ class StudyKind(Kind[StudyOptions, "ConfigurationSpace", Study, StudyWriter]):
         from nasbench1shot1.tuning.drawing import trajectory_figure
 
         format = run.shared_options["format"]
-        figure = trajectory_figure(run, run.lines, begun.table, run.shared_options.get("style"))
+        figure = trajectory_figure(run, run.lines, begun.table, figure_style(run.shared_options))
         save_figure(figure, run.folder / picture_name(TRAJECTORY, format))
         show_result(run.summary, run.folder, console, format)
 

@@ -203,7 +203,7 @@ def test_a_free_incumbent_without_regret_is_drawn_at_the_lower_edge(tmp_path: Pa
     assert (made.folder / "regret.png").stat().st_size > 10_000
     axes = nb.draw_regret(made)
     assert set(axes.get_lines()[0].get_ydata()) == {axes.get_ylim()[0]}
-    assert axes.get_legend().get_title().get_text().endswith(f"\n{ZERO_NOTE}")
+    assert axes.figure.legends[0].get_title().get_text().endswith(f"\n{ZERO_NOTE}")
     assert caption([made]).endswith(f"\n{ZERO_NOTE}")
 
 

@@ -135,7 +135,7 @@ def test_studies_with_different_bounds_are_not_compared(tmp_path: Path) -> None:
     found = compare_runs([one, two])
     assert found.baseline == one.baseline and "300,000" in comparison_caption(found)
     axes = nb.compare([one, two])
-    assert any("largest that fits" in text.get_text() for text in axes.get_legend().get_texts())
+    assert any("largest that fits" in text.get_text() for text in axes.figure.legends[0].get_texts())
     again = compare_runs([one, two], table="nb201")
     assert again.baseline == one.baseline
     assert again.results["final_mean"].tolist() == pytest.approx(found.results["final_mean"].tolist())

@@ -88,7 +88,7 @@ def test_several_seeds_are_searched_as_a_group(tmp_path):
     assert done.stdout.splitlines()[-1].endswith("group/regret.png")
     report = command("report", str(tmp_path / "group"), "--out", str(tmp_path / "report"))
     assert report.returncode == 0, report.stderr
-    assert {path.name for path in (tmp_path / "report").iterdir()} == {"seed-0", "seed-1", "regret.png"}
+    assert {path.name for path in (tmp_path / "report").iterdir()} == {"seed-0", "seed-1", "regret.png", "regret.csv"}
 
 
 def test_ctrl_c_exits_cleanly_and_the_run_can_be_resumed(tmp_path):
@@ -209,7 +209,7 @@ def test_report_writes_next_to_the_run(searched):
     done = command("report", str(folder))
     assert done.returncode == 0, done.stderr
     out = folder / f"report-{nb.load_table().id}"
-    assert {path.name for path in out.iterdir()} == {"metrics.jsonl", "summary.json", "regret.png"}
+    assert {path.name for path in out.iterdir()} == {"metrics.jsonl", "summary.json", "regret.png", "regret.csv"}
     assert "predicted" in done.stdout
 
 

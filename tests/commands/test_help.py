@@ -71,12 +71,12 @@ def test_help_fits_80_columns_and_gives_each_default_once(name: str, shown: Show
 @pytest.mark.parametrize(
     ("name", "headings"),
     [
-        ("search", "What to search,Scale,Training of the weights,This optimizer,Measuring,Workers,Running"),
-        ("tune", "What to tune,Tuning,Scale,Training of the weights,This optimizer,Measuring,Workers,Running"),
-        ("blackbox", "What to search,Scale,Simulation,This optimizer,Measuring,Workers,Running"),
-        ("correlate", "Arguments,What to evaluate,Measuring,Running"),
+        ("search", "What to search,Scale,Training of the weights,This optimizer,Measuring,Workers,Pictures,Running"),
+        ("tune", "What to tune,Tuning,Scale,Training of the weights,This optimizer,Measuring,Workers,Pictures,Running"),
+        ("blackbox", "What to search,Scale,Simulation,This optimizer,Measuring,Workers,Pictures,Running"),
+        ("correlate", "Arguments,What to evaluate,Measuring,Pictures,Running"),
         ("train", "Arguments,Scale,Training,Measuring,Several architectures,Workers,Running"),
-        ("reproduce", "Arguments,What to reproduce,Searches and trainings,Workers,Running"),
+        ("reproduce", "Arguments,What to reproduce,Searches and trainings,Workers,Pictures,Running"),
         ("query", "Arguments,Options"),
     ],
 )
@@ -143,7 +143,7 @@ def test_every_common_option_of_a_search_is_under_its_heading(shown: Shown) -> N
 
 RUNNING = {
     *("--out", "--overwrite", "--resume", "--tensorboard", "--allow-module", "--device", "--threads"),
-    *("--precision", "--compile", "--keep-weights-every", "--format", "--style", "--spread"),
+    *("--precision", "--compile", "--keep-weights-every"),
 }
 
 

@@ -148,7 +148,7 @@ def test_a_stream_that_is_not_a_file_is_written_to(stream: object, monkeypatch: 
         (
             "query --what --table nb201",
             "unknown option '--what' (known: --budget, --dataset, --draw, --epochs, --format, --help, --space, "
-            "--style, --table)",
+            "--style, --table, --width)",
         ),
         ("blackbox --seed", "--seed needs a value (see nb1shot1 blackbox --help)"),
         (

@@ -12,7 +12,7 @@ from refusals import refuses
 import nasbench1shot1 as nb
 from nasbench1shot1 import registry
 from nasbench1shot1.display.axes import save_figure
-from nasbench1shot1.display.canvas import Canvas, legend_above, legend_below
+from nasbench1shot1.display.canvas import Canvas, evenly_wrapped, legend_below, text_width, wrapped
 from nasbench1shot1.display.colours import BUILT_IN, METHODS, curve_styles
 from nasbench1shot1.display.style import COLUMN_WIDTH, TEXT_WIDTH
 
@@ -46,7 +46,7 @@ def boxes(canvas: Canvas) -> dict[str, tuple[float, float, float, float]]:
 
 
 @pytest.mark.parametrize("columns", [1, 3])
-@pytest.mark.parametrize("style", ["screen", "paper"])
+@pytest.mark.parametrize("style", ["screen", "paper", "dark"])
 def test_nothing_is_cut_off_or_overlaps(style, columns):
     canvas = drawn(style, columns)
     found, (width, height) = boxes(canvas), canvas.figure.get_size_inches()
@@ -55,6 +55,14 @@ def test_nothing_is_cut_off_or_overlaps(style, columns):
     order = [name for name in ("caption", "legend", "panel 0", "title") if name in found]
     for below, above in pairwise(order):
         assert found[below][3] <= found[above][1] + 0.01, (below, above)
+
+
+def test_labels_are_wrapped_into_lines_of_similar_lengths():
+    text = "mean and 95 % confidence interval (bootstrap), 8 searches"
+    greedy, even = wrapped(text, 3, 8), evenly_wrapped(text, 3, 8)
+    assert greedy.endswith("8\nsearches") and even == "mean and 95 % confidence\ninterval (bootstrap), 8 searches"
+    assert evenly_wrapped(text, 20, 8) == text
+    assert all(text_width(line, 8) <= 1 for line in evenly_wrapped(text, 1, 8).split("\n"))
 
 
 def test_the_paper_style_has_the_width_of_a_column_and_no_texts_around_the_panels():
@@ -77,10 +85,6 @@ def test_a_band_is_named_in_the_legend_and_in_the_caption():
     with Canvas() as canvas:
         figure = canvas.finish("title", "table", band="mean, 5 seeds")
     assert figure.caption == figure.get_supxlabel() == "shown: mean, 5 seeds\ntable"
-    with Canvas() as canvas:
-        canvas.axes[0].plot([0, 1], [0, 1], label="darts")
-        legend_above(canvas.axes[0], "mean, 5 seeds")
-        assert canvas.finish("title", "table", band="mean, 5 seeds").get_supxlabel() == "table"
 
 
 @pytest.mark.parametrize("style", ["screen", "paper"])
@@ -120,19 +124,43 @@ def test_a_legend_below_axes_is_not_wider_than_the_figure():
     assert legend.get_window_extent().width <= canvas.figure.bbox.width
 
 
+@pytest.mark.parametrize("entries", range(1, 16))
+def test_a_legend_has_fewer_columns_in_a_narrow_figure(entries):
+    with Canvas(style="paper") as canvas:
+        for number in range(entries):
+            canvas.axes[0].plot([0, 1], [0, 1], label=f"a method with a long name, {number}")
+        legend = canvas.finish(legend=True).legends[0]
+    assert len(legend.get_texts()) == entries
+    assert legend.get_window_extent().width <= canvas.figure.bbox.width
+
+
 # Colours and line styles ----------------------------------------------------------------------------------------------
 
 
+LOOKS = ("color", "linestyle", "marker")
+
+
+def look_of(style: dict) -> tuple:
+    return tuple(style[name] for name in LOOKS)
+
+
 def test_built_in_methods_have_their_own_look_in_every_figure():
-    looks = {name: curve_styles([name])[0] for name in METHODS}
-    assert len({(look["color"], str(look["linestyle"])) for look in looks.values()}) == len(METHODS)
+    looks = {name: look_of(curve_styles([name])[0]) for name in METHODS}
     rng = np.random.default_rng(0)
     for _ in range(20):
         some = [str(name) for name in rng.permutation([*METHODS, "Mine", "Yours"])]
-        for name, look in zip(some, curve_styles(some), strict=True):
-            assert name not in METHODS or look == looks[name]
+        for name, style in zip(some, curve_styles(some), strict=True):
+            assert name not in METHODS or look_of(style) == looks[name]
     assert {name: look[0] for name, look in BUILT_IN.items()} == METHODS
     assert set(METHODS) >= {*registry.BUILT_IN["optimizers"], *registry.BUILT_IN["black_box_optimizers"]}
+
+
+def test_methods_differ_in_dashes_or_markers_so_that_they_do_not_need_colours():
+    looks = {name: look_of(curve_styles([name])[0]) for name in METHODS}
+    assert len({look[1:] for look in looks.values()}) == len(METHODS)
+    assert len({look[:2] for look in looks.values()}) == len(METHODS), "nor markers, where colours are printed"
+    for alike in (["darts"] * 10, ["random"] * 10, ["darts", "Mine", "gdas", "Yours"] * 2 + ["darts", "Mine"]):
+        assert len({look_of(style)[1:] for style in curve_styles(alike)}) == len(alike), "ten runs, as in nb.compare"
 
 
 def test_given_colours_replace_those_of_the_methods():
@@ -180,3 +208,18 @@ def test_the_title_and_the_caption_of_a_paper_figure_are_in_its_file(tmp_path, s
     assert b"darts on s1" in content
     assert b"table nb101-embedded-v1" in content
     assert content == (tmp_path / f"b{suffix}").read_bytes()
+
+
+@pytest.mark.parametrize(("style", "grid"), [("screen", (1, 5)), ("paper", (2, 3))])
+def test_a_long_row_of_panels_becomes_two_rows_with_names_that_do_not_overlap(style, grid):
+    names = [f"method {number}" for number in range(25)]
+    with Canvas(1, 5, panel=(3, 5), style=style, sharey=True, wraps=True) as canvas:
+        for axes in canvas.axes:
+            axes.set_yticks(range(len(names)), names)
+        canvas.axes[0].set_ylabel("rank")
+        figure = canvas.finish()
+    assert canvas.grid.shape == grid and len(canvas.axes) == 5
+    assert [row[0].get_ylabel() for row in canvas.grid] == ["rank"] * grid[0]
+    figure.draw_without_rendering()
+    labels = [label.get_window_extent() for label in canvas.grid[-1, 0].get_yticklabels()]
+    assert all(above.y0 >= below.y1 for below, above in pairwise(labels))

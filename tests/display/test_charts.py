@@ -1,5 +1,7 @@
 """Charts: marks, axes, legends, and what callers replace."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
@@ -57,6 +59,15 @@ def test_given_axes_get_title_and_caption_unless_the_style_is_paper():
         assert (axes.get_title() == "title", [text.get_text() for text in axes.texts] == ["caption"]) == (said, said)
     with pytest.raises(nb.InvalidInputError, match="must have 2 matplotlib axes"):
         draw_panels([panel(), panel()], ax=[axes])
+
+
+@pytest.mark.parametrize("count", [4, 30])
+def test_texts_of_ticks_do_not_overlap(count):
+    texts = {place: f"{place}\n94.91 %" for place in range(count)}
+    axes = draw_panels([panel(Bars(range(count), range(count)), ticks=texts)], style="paper")[0]
+    axes.figure.draw_without_rendering()
+    boxes = [text.get_window_extent() for text in axes.get_xticklabels()]
+    assert all(left.x1 <= right.x0 for left, right in pairwise(boxes))
 
 
 def test_bars_have_their_values_and_a_zero_line_only_if_one_is_negative():

@@ -17,7 +17,7 @@ from nasbench1shot1.experiments.comparison.comparing import compare_runs, compar
 from nasbench1shot1.experiments.comparison.drawing import MOST_BANDS, caption, comparison_figure
 from nasbench1shot1.registry import BUILT_IN
 
-TABLES = {"comparison.csv", "rank_tests.csv", "table.md", "table.tex", "methods.txt"}
+TABLES = {"comparison.csv", "comparison-curves.csv", "rank_tests.csv", "table.md", "table.tex", "methods.txt"}
 RANKS = [(50, 40, 30), (55, 45, 5), (59, 3, 33)]
 
 
@@ -56,7 +56,7 @@ def test_the_figure_explains_its_bands_and_names_unfinished_runs(folder):
     axes = figure.axes[0]
     assert figure.caption == text
     assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
-    assert [text.get_text() for text in axes.get_legend().get_texts()] == [
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == [
         "a (one-shot, n = 3)",
         "b (black-box, n = 10)",
         "c (one-shot, n = 1, unfinished)",
@@ -76,7 +76,7 @@ def test_the_mean_regret_of_the_space_is_drawn_unless_it_flattens_the_curves(fol
         label = f"mean over the space ({100 * mean:.2f} %)"
         drawn = [line for line in figure.axes[0].get_lines() if line.get_label() == label]
         assert [list(line.get_ydata()) for line in drawn] == ([[100 * mean] * 2] if is_drawn else [])
-        assert (label in [text.get_text() for text in figure.axes[0].get_legend().get_texts()]) == is_drawn
+        assert (label in [text.get_text() for text in figure.legends[0].get_texts()]) == is_drawn
         assert f"Test regret, {label}." in figure.caption
         axes = nb.compare([tmp_path / str(number)], ax=Figure().add_subplot())
         assert len(axes.get_lines()) == 1, "given axes show the runs alone"
@@ -93,7 +93,7 @@ def test_more_than_five_runs_are_drawn_on_two_axes(folder, tmp_path):
     searches = [make.search(tmp_path / str(number), (40, 30 + number), finished=False) for number in range(7)]
     above, below = nb.compare(searches, labels=list("abcdefg"))
     assert [len(axes.get_lines()) for axes in (above, below)] == [5, 4], "with the mean of the space"
-    assert [text.get_text()[0] for text in below.get_legend().get_texts()] == ["e", "f", "g", "m"]
+    assert [text.get_text()[0] for text in below.figure.legends[0].get_texts()] == list("abcdefgm"), "one legend"
     assert above.figure is below.figure and above.get_ylim() == below.get_ylim()
     given = Figure().subplots(2)
     assert nb.compare(searches, labels=list("abcdefg"), ax=given) == list(given)

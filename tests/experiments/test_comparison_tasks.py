@@ -328,7 +328,7 @@ def test_the_command_writes_everything_for_a_paper(folder, everything, tmp_path,
     assert {path.name for path in out.iterdir()} == {
         *(f"{name}.{suffix}" for name in figures for suffix in ("png", "csv")),
         *(f"{name}.{suffix}" for name in ("table", "tasks") for suffix in ("md", "tex")),
-        *("rank_tests.csv", "win_tie_loss.csv", "methods.txt"),
+        *("comparison-curves.csv", "rank_tests.csv", "win_tie_loss.csv", "methods.txt"),
     }
     pandas.testing.assert_frame_equal(pandas.read_csv(out / "comparison.csv"), everything.results, check_dtype=False)
     assert (out / "table.tex").read_text() == everything.table().latex()

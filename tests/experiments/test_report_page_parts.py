@@ -20,9 +20,10 @@ import nasbench1shot1 as nb
 from nasbench1shot1.black_box_search.options import black_box_options
 from nasbench1shot1.cli import main
 from nasbench1shot1.commands.search import parse_seeds
-from nasbench1shot1.display.colours import COLOURS
+from nasbench1shot1.display.colours import FURTHER, MARKERS, METHODS, curve_styles
 from nasbench1shot1.display.curves import Trace, pool
-from nasbench1shot1.experiments.report_page.charts import CONTRAST, DARK, on_dark, rounded, thinned
+from nasbench1shot1.display.style import BACKGROUND
+from nasbench1shot1.experiments.report_page.charts import SHAPES, line, rounded, thinned
 from nasbench1shot1.experiments.report_page.page import FOLDER
 from nasbench1shot1.experiments.report_page.repeating import repeated, seeds_text
 from nasbench1shot1.one_shot_search.options import search_options
@@ -190,22 +191,16 @@ def test_unknown_values_are_gaps():
     assert thinned(whole, 100, 100, is_step=False) == {"at": [0, 1, 2, 3], "mean": [50, None, None, 25]}
 
 
-def luminance(colour: str) -> float:
-    channels = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
-    linear = [of / 12.92 if of <= 0.04045 else ((of + 0.055) / 1.055) ** 2.4 for of in channels]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-
-def test_curves_are_visible_in_the_dark_and_keep_their_colours_where_they_can():
-    contrast = {
-        of: (luminance(on_dark(of)) + 0.05) / (luminance(DARK) + 0.05) for of in (*COLOURS, "#332288", "#882255")
-    }
-    assert min(contrast.values()) >= CONTRAST
-    assert on_dark("#e69f00") == "#e69f00" and on_dark("#332288") != "#332288"
-    assert contrast["#000000"] > 12
-    assert len({on_dark(of) for of in COLOURS}) == len(COLOURS)
+def test_the_page_has_the_background_for_which_colours_are_chosen_in_the_dark():
     style = files(FOLDER).joinpath("page.css").read_text()
-    assert f"--paper: {DARK};" in style.partition("prefers-color-scheme: dark")[2].partition("}")[0]
+    assert f"--paper: {BACKGROUND};" in style.partition("prefers-color-scheme: dark")[2].partition("}")[0]
+
+
+def test_curves_have_the_colours_dashes_and_markers_of_pictures():
+    found = [line(look) for look in curve_styles(list(METHODS))]
+    looks = [(of["light"], of["dark"], of.get("dash"), of.get("marker")) for of in found]
+    assert len({look[2:] for look in looks}) == len(METHODS)
+    assert {*MARKERS.values(), FURTHER} - {""} == set(SHAPES)
 
 
 # Reports of black-box studies without a page --------------------------------------------------------------------------
@@ -215,19 +210,17 @@ def test_a_black_box_study_is_scored_on_another_table(tmp_path, measured_table, 
     study = make.black_box(tmp_path / "study", repeats=4)
     main(["report", str(study.folder), "--out", str(tmp_path / "same")])
     assert (tmp_path / "same" / "metrics.jsonl").read_text() == (study.folder / "metrics.jsonl").read_text()
-    measured = sum(line["test_measured"] for line in study.lines)
+    measured = sum(of["test_measured"] for of in study.lines)
     assert f"{measured} of 4 values are measured" in capsys.readouterr().out
     folder = str(measured_table.folder)
     main(["report", str(study.folder), "--table", folder, "--out", str(tmp_path / "measured"), "--format", "svg"])
     assert "4 of 4 values are measured" in capsys.readouterr().out
     assert (tmp_path / "measured" / "regret.svg").exists()
-    for line, before in zip(read(tmp_path / "measured"), study.lines, strict=True):
-        assert line["test_regret"] == pytest.approx(
-            measured_table.regret(nb.Architecture.parse(before["architecture"]))
-        )
-        assert line["test_measured"] and line["validation_error"] == before["validation_error"]
-        assert [entry[:4] for entry in line["incumbents"]] == [entry[:4] for entry in before["incumbents"]]
-        assert line["incumbents"][-1][5] == line["test_regret"]
+    for of, before in zip(read(tmp_path / "measured"), study.lines, strict=True):
+        assert of["test_regret"] == pytest.approx(measured_table.regret(nb.Architecture.parse(before["architecture"])))
+        assert of["test_measured"] and of["validation_error"] == before["validation_error"]
+        assert [entry[:4] for entry in of["incumbents"]] == [entry[:4] for entry in before["incumbents"]]
+        assert of["incumbents"][-1][5] == of["test_regret"]
 
 
 def read(folder: Path) -> list[dict[str, Any]]:

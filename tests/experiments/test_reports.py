@@ -121,7 +121,7 @@ def test_a_figure_states_its_scale_its_table_and_what_is_predicted(runs):
     assert "measured)" not in captions.replace("not measurements", "").split("validation regret")[0]
     assert "shown:" not in captions  # one seed has no band
     of_group = regret_figure(runs, [run.metrics for run in runs], table, spread="range")
-    assert of_group.axes[0].get_legend().get_title().get_text() == "mean and minimum to maximum, 3 seeds"
+    assert of_group.legends[0].get_title().get_text() == "mean and minimum to maximum, 3 seeds"
     assert of_group.caption.startswith("shown: mean and minimum to maximum, 3 seeds\n")
 
 
@@ -221,7 +221,7 @@ def test_an_unfinished_group_is_reported_without_unstarted_seeds(runs, tmp_path,
     assert output.count("final architecture") == 2
     assert output.count("Not finished: epoch 1 of 2.") == 1
     assert "Not finished: 1 of 3 seeds has not started." in output
-    assert {path.name for path in (tmp_path / "report").iterdir()} == {"seed-0", "seed-1", "regret.png"}
+    assert {path.name for path in (tmp_path / "report").iterdir()} == {"seed-0", "seed-1", "regret.png", "regret.csv"}
 
 
 def test_a_report_keeps_every_digit(runs, tmp_path):

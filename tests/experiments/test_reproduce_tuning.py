@@ -162,7 +162,7 @@ def test_figure_16_pools_seeds_and_reports_every_budget(tmp_path):
     usual = [container[0].get_facecolor() for container in bars.containers]
     named = results.draw("paper", colors={"short": "red"}, labels=["short", "middle", "long"])
     (bars,) = [axes for axes in named.axes if len(axes.containers) == 3]
-    assert [text.get_text() for text in bars.get_legend().get_texts()] == ["short", "middle", "long"]
+    assert [text.get_text() for text in named.legends[0].get_texts()] == ["short", "middle", "long"]
     assert [container[0].get_facecolor() for container in bars.containers] == [to_rgba("red"), *usual[1:]]
     with refuses(nb.InvalidInputError, "2 labels", "3 budgets"):
         results.draw(labels=["short", "long"])

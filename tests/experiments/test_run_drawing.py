@@ -42,7 +42,7 @@ def test_a_folder_can_be_drawn_on_new_axes(group):
     axes = nb.draw_regret(group.folder)
     mean = np.mean([run.metrics["test_regret"] for run in group.runs], axis=0)
     assert np.allclose(axes.get_lines()[0].get_ydata(), 100 * mean)
-    title = axes.get_legend().get_title().get_text()
+    title = axes.figure.legends[0].get_title().get_text()
     assert title == "mean and range of 2 seeds" and len(axes.collections) == 1
     (band,) = nb.draw_regret(group, spread="range").collections
     low = np.min([run.metrics["test_regret"] for run in group.runs], axis=0)
@@ -87,7 +87,8 @@ def test_given_axes_show_the_mean_of_the_space_phases_and_decisions(tmp_path):
         (mean,) = [line for line in drawn.get_lines() if line.get_label().startswith("mean over the space (")]
         assert mean.get_ydata()[0] == pytest.approx(100 * nb.load_table().mean_regret("s1"))
         assert [text.get_text() for text in drawn.texts] == ["search", "selection"]
-        assert "decisions" in [text.get_text() for text in drawn.get_legend().get_texts()]
+        legend = drawn.get_legend() or drawn.figure.legends[0]
+        assert "decisions" in [text.get_text() for text in legend.get_texts()]
     assert 1.5 in [line.get_xdata()[0] for line in below.get_lines()]  # the selection begins after epoch 1
 
 
@@ -214,10 +215,10 @@ def test_studies_are_drawn_over_their_clock(tmp_path):
     study = nb.black_box("random", out=tmp_path / "study", **options)
     axes = nb.draw_regret(study)
     assert "evaluations" in axes.get_xlabel()
-    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["random"]
-    band = axes.get_legend().get_title().get_text()
+    assert [text.get_text() for text in axes.figure.legends[0].get_texts()] == ["random"]
+    band = axes.figure.legends[0].get_title().get_text()
     assert band == "mean and range of 2 searches"
-    assert "quantiles" in nb.draw_regret(study, spread="quartiles").get_legend().get_title().get_text()
+    assert "quantiles" in nb.draw_regret(study, spread="quartiles").figure.legends[0].get_title().get_text()
     with pytest.raises(nb.InvalidInputError, match=r"^ax\b.*one-shot"):
         nb.draw_regret(study, Figure().subplots(2))
     assert "simulated time" in nb.draw_regret(write_study(tmp_path / "tuning", iterations=1)).get_xlabel()

@@ -49,12 +49,13 @@ def test_frames_are_written_in_full(everything):
 
 
 def test_one_analysis_of_predictions(tmp_path):
-    given = ("--predicted", "--out", "here", "--style", "paper", "--format", "pdf")
+    given = ("--predicted", "--out", "here", "--style", "paper", "--width", "page")
     done = command("statistics", "depth-and-width", *given, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert {path.name for path in (tmp_path / "here").iterdir()} == {
         "depth-and-width.csv",
         "depth-and-width.pdf",
+        "depth-and-width.txt",
         "summary.json",
     }
     assert b"/FontFile2" in (tmp_path / "here" / "depth-and-width.pdf").read_bytes()

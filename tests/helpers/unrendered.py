@@ -21,10 +21,11 @@ if TYPE_CHECKING:
     from nasbench1shot1.tables.table import Table
 
 
-def save_unrendered(figure: "Figure | None", path: Path) -> None:
+def save_unrendered(figure: "Figure | None", path: Path, data: object = True) -> list[Path]:
     """Replace `display.axes.save_figure`: write only the signature of a PNG, without rendering."""
     with atomic_write(path) as file:
         file.write(b"\x89PNG\r\n\x1a\n")
+    return [path]
 
 
 def save_undrawn(run: SearchRecord, table: "Table") -> None:

@@ -72,7 +72,8 @@ def test_every_reader_takes_the_study_like_ours(tmp_path: Path, noisy: Path) -> 
     assert repr(made).startswith(f"BlackBoxStudy('{made.folder}': my BO (v2) on s1, seed 0, 3 of 3 searches")
     assert made.final["evaluations"].tolist() == [9, 9, 9]
     axes = nb.compare([tmp_path / "ours", tmp_path / "mine"])
-    assert [text.get_text() for text in axes.get_legend().get_texts()[:2]] == ["random (n = 3)", "my BO (v2) (n = 3)"]
+    shown = [text.get_text() for text in axes.figure.legends[0].get_texts()]
+    assert shown[:2] == ["random (n = 3)", "my BO (v2) (n = 3)"]
     assert nb.draw_regret(made).get_lines()
     ended = command("compare", "ours", "mine", "--out", "both.png", cwd=tmp_path)
     assert ended.returncode == 0 and "my BO (v2)" in ended.stdout, ended.stderr

@@ -57,7 +57,7 @@ def test_screens_and_pictures_of_a_group_name_the_data_set_of_regrets(tmp_path):
     for name in ("cifar100", "ImageNet16-120"):
         assert any(f"Test regret on {name}: {_mean(group, f'{name}_test_regret')} % ± " in line for line in shown)
     axes = regret_figure(group.runs, [run.metrics for run in group], nb.load_table("nb201")).axes[0]
-    assert axes.get_legend().get_title().get_text() == "mean and range of 2 seeds"
+    assert axes.figure.legends[0].get_title().get_text() == "mean and range of 2 seeds"
     main, *others = [line for line in axes.get_lines() if line.get_label().startswith("test regret")]
     assert (main.get_linestyle(), main.get_color()) == ("-", METHODS["darts"])
     assert [line.get_color() for line in others] == [DATA_SETS["cifar100"], DATA_SETS["ImageNet16-120"]]

@@ -35,7 +35,12 @@ def test_a_report_rescores_a_study_without_changing_it(study, capsys):
     out = study.folder / f"report-{table.id}"
     printed = capsys.readouterr().out
     assert f"Table {table.id}" in printed and f"Record: {out}; picture: {out / 'trajectory.png'}" in printed
-    assert {path.name for path in out.iterdir()} == {"metrics.jsonl", "summary.json", "trajectory.png"}
+    assert {path.name for path in out.iterdir()} == {
+        "metrics.jsonl",
+        "summary.json",
+        "trajectory.png",
+        "trajectory.csv",
+    }
     lines, summary = read_lines(out / METRICS), read_object(out / "summary.json")
     least = min((line for line in study.lines if line["loss"] is not None), key=lambda line: line["loss"])
     assert summary["best"]["configuration_id"] == least["configuration_id"]

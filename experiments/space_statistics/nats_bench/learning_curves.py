@@ -77,7 +77,7 @@ def rank_panels(frame: pandas.DataFrame) -> list[Panel]:
         look: dict[str, Any] = {"line": "-", "label": DATASETS[str(dataset)]}
         marks.append(Series(shown["epochs"], shown["spearman"], detail=f", n = {shown['n'].iloc[0]:,}", **look))
     axes = Axis("epoch of the training"), Axis("Spearman's ρ with final test accuracy")
-    return [Panel("Ranks along training", *axes, marks, legend="lower right")]
+    return [Panel("Ranks along training", *axes, marks)]
 
 
 def rank_headline(frame: pandas.DataFrame) -> str:
@@ -133,7 +133,7 @@ def curve_panels(frame: pandas.DataFrame) -> list[Panel]:
             for name, shown in of.groupby("network", sort=False)
         ]
         axes = Axis("epoch of the training"), Axis(f"{WORDS[of['split'].iloc[0]]} [%]")
-        panels.append(Panel(DATASETS[str(dataset)], *axes, marks, legend="lower right"))
+        panels.append(Panel(DATASETS[str(dataset)], *axes, marks))
     return panels
 
 

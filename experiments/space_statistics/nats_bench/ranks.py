@@ -95,14 +95,14 @@ def short_training_panels(frame: pandas.DataFrame) -> list[Panel]:
 
 
 def _panel(frame: pandas.DataFrame, dataset: str, x: str, y: str) -> Panel:
-    """Return the ranks on a data set, one colour for each budget of the y axis, with Spearman's ρ in the legend."""
-    marks, shown = [], frame[frame["dataset"] == dataset]
+    """Return the ranks on a data set, one colour for each budget of the y axis, with Spearman's ρ in the title."""
+    marks, title, shown = [], [DATASETS[dataset]], frame[frame["dataset"] == dataset]
     for epochs, of_epochs in shown.groupby("epochs"):
         [known] = [c for c in frame.attrs["correlations"] if (c["dataset"], c["epochs"]) == (dataset, epochs)]
         look: dict[str, Any] = {"label": f"{epochs} epochs", "marker": "o", "size": 1.4, "alpha": 0.35}
-        detail = f": ρ = {known['spearman']:.3f}, n = {known['n']:,}"
-        marks.append(Series(of_epochs["x_rank"], of_epochs["y_rank"], detail=detail, **look))
-    return Panel(DATASETS[dataset], Axis(x), Axis(y), marks, legend="upper left")
+        title.append(f"{epochs} epochs: ρ = {known['spearman']:.3f}, n = {known['n']:,}")
+        marks.append(Series(of_epochs["x_rank"], of_epochs["y_rank"], **look))
+    return Panel("\n".join(title), Axis(x), Axis(y), marks)
 
 
 def _rank_pairs(found: Measurements, pairs: list[tuple[Column, Column]], words: str, *notes: str) -> pandas.DataFrame:
