@@ -90,8 +90,8 @@ def test_pages_fit_the_window(browser, address, size) -> None:
     ("words", "title", "place"),
     [
         ("temperature of GDAS", "GDAS", "gdas/"),
-        ("write_report_page", "The page of a report", "report_page/"),
-        ("slurm", "Workers and clusters", "jobs/"),
+        ("write_report_page", "A report page", "report_page/"),
+        ("slurm", "Many runs", "jobs/"),
     ],
 )
 def test_the_search_finds_a_page(browser, address, words, title, place) -> None:
