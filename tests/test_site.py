@@ -89,14 +89,14 @@ def test_pages_fit_the_window(browser, address, size) -> None:
 @pytest.mark.parametrize(
     ("words", "title", "place"),
     [
-        ("temperature of GDAS", "GDAS", "gdas/"),
-        ("write_report_page", "A report page", "report_page/"),
+        ("write_report_page", "API reference", "reference/"),
         ("slurm", "Many runs", "jobs/"),
+        ("Hyperband", "Black-box methods", "black_box_methods/"),
     ],
 )
 def test_the_search_finds_a_page(browser, address, words, title, place) -> None:
     with opened(browser, address) as page:
-        page.get_by_role("textbox", name="Search").fill(words)
+        page.get_by_role("textbox", name="Search").press_sequentially(words)
         first = page.locator(".md-search-result__link").first
         first.wait_for()
         assert title in first.inner_text()
@@ -120,6 +120,6 @@ def assert_moves(page: Opened, name: str, place: str) -> None:
 
 def test_the_navigation_leads_to_a_page_on_a_phone(browser, address) -> None:
     with opened(browser, address, PHONE) as page:
-        page.locator("label[for=__drawer]").first.click()
+        page.locator("header label[for=__drawer]").first.click()
         page.get_by_text("Reference", exact=True).first.click()
         assert_moves(page, "Python API", "reference/")

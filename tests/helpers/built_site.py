@@ -14,8 +14,11 @@ LOADED = {"script": "src", "img": "src", "link": "href", "iframe": "src", "sourc
 
 
 def build(folder: Path) -> None:
-    """Build the site into a folder; a warning, such as a link to a missing page, is an error."""
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)]
+    """Build the site into a folder; a warning, such as a link to a missing page, is an error.
+
+    -P: mkdocs reads the installed package, which has all folders in their places.
+    """
+    command = [sys.executable, "-P", "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)]
     environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
     done = subprocess.run(command, cwd=CHECKOUT, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
