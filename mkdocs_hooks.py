@@ -18,8 +18,8 @@ _FOUND = (*ROOT.glob("examples/*.*"), *ROOT.glob("examples/notebooks/*"))
 EXAMPLES = tuple(path.relative_to(ROOT).as_posix() for path in sorted(_FOUND) if path.is_file())
 HUB = "examples/optunahub/package/benchmarks/nasbench1shot1/problem.py"
 OUTSIDE = {path: path for path in (*PAGES, *FILES, *EXAMPLES, HUB)} | {HOME: "index.md", SPEED: "speed.md"}
-"""Places in the site of files outside docs/, by their paths in the repository. docs/benchmarks.md has the place of a page
-benchmarks/README.md."""
+"""Places in the site of files outside docs/, by their paths in the repository. docs/benchmarks.md has the place that
+benchmarks/README.md would have."""
 LINK = re.compile(r"\]\((?!\w+:|#)([^)#]+)(#[^)]*)?\)")
 
 
