@@ -1,13 +1,14 @@
 # Each target needs only Python 3.11: it creates .venv and installs the pinned dependencies.
 PYTHON ?= python3
 VENV := .venv
+ADDRESS ?= localhost:8000
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt $(PIP_OPTIONS)
 # A strict editable install lists modules by name, so a new file needs a reinstall.
 SOURCES := setup.py pyproject.toml constraints.txt \
 	$(wildcard nasbench1shot1/*.py nasbench1shot1/*/*.py nasbench1shot1/*/*/*.py search_spaces/*.py optimizers/*.py optimizers/*/*.py experiments/*.py experiments/*/*.py)
 
-.PHONY: demo test lint pytest explore bench clean
+.PHONY: demo test lint pytest docs explore bench clean
 
 demo: $(VENV)/.core  ## search on the bundled images and table, about 35 s on one core; draws the regret curve
 	$(BIN)/nb1shot1 search --scale quick --out runs/demo-$$(date +%Y%m%d-%H%M%S)
@@ -27,7 +28,10 @@ lint: $(VENV)/.dev
 	$(BIN)/ruff format --check .
 	cd docs && $(abspath $(BIN))/mypy --config-file ../pyproject.toml  # in another folder, so that mypy reads the installed package
 	cd docs && $(abspath $(BIN))/lint-imports --no-logo --no-cache --config ../pyproject.toml
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict  # builds the site of docs/ in build/site
+
+# tests/test_site.py builds the site, too, and tests it in a browser.
+docs: $(VENV)/.dev  ## build the site of the documentation and serve it on this machine until Ctrl-C; renews edited pages
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve --strict --livereload --dev-addr $(ADDRESS)
 
 bench: $(VENV)/.dev  ## benchmarks that need only this machine
 	$(BIN)/python benchmarks/supernet_speed.py

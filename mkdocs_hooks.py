@@ -11,13 +11,15 @@ from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).parent
 HOME = "README.md"
-PAGES = (HOME, "CONTRIBUTING.md", "CHANGELOG.md", "benchmarks/README.md")
+SPEED = "benchmarks/README.md"
+PAGES = (HOME, "CONTRIBUTING.md", "CHANGELOG.md", SPEED)
 FILES = ("CITATION.cff", "LICENSE", "NOTICE")
 _FOUND = (*ROOT.glob("examples/*.*"), *ROOT.glob("examples/notebooks/*"))
 EXAMPLES = tuple(path.relative_to(ROOT).as_posix() for path in sorted(_FOUND) if path.is_file())
 HUB = "examples/optunahub/package/benchmarks/nasbench1shot1/problem.py"
-OUTSIDE = {path: path for path in (*PAGES, *FILES, *EXAMPLES, HUB)} | {HOME: "index.md"}
-"""Places in the site of files outside docs/, by their paths in the repository."""
+OUTSIDE = {path: path for path in (*PAGES, *FILES, *EXAMPLES, HUB)} | {HOME: "index.md", SPEED: "speed.md"}
+"""Places in the site of files outside docs/, by their paths in the repository. docs/benchmarks.md has the place that
+benchmarks/README.md would have."""
 LINK = re.compile(r"\]\((?!\w+:|#)([^)#]+)(#[^)]*)?\)")
 
 

@@ -1,15 +1,21 @@
 """README, CONTRIBUTING and docs/: examples run, commands exist, numbers and names are current."""
 
+import ast
+import inspect
 import json
 import re
-import shlex
+import sys
+import tomllib
 from dataclasses import asdict, fields
+from functools import reduce
 from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from conftest import CHECKOUT
 from rich.console import Console
+from shell_blocks import recorded_commands as recorded
 
 import nasbench1shot1 as nb
 from nasbench1shot1 import cli
@@ -19,62 +25,28 @@ from nasbench1shot1.one_shot_search import options
 from nasbench1shot1.one_shot_search.record import FIELDS
 from nasbench1shot1.supernets.presets import PRESETS, Preset
 
-PAGES = (
-    "README.md",
-    "CONTRIBUTING.md",
-    "docs/adapters.md",
-    "docs/presets.md",
-    "docs/run_folder.md",
-    "docs/optimizers.md",
-    "docs/black_box.md",
-    "docs/black_box_ranking.md",
-    "docs/darts.md",
-    "docs/darts_second_order.md",
-    "docs/beta_darts.md",
-    "docs/darts_pt.md",
-    "docs/drnas.md",
-    "docs/fair_darts.md",
-    "docs/gaea.md",
-    "docs/lambda_darts.md",
-    "docs/reinmax.md",
-    "docs/rf_darts.md",
-    "docs/sdarts.md",
-    "docs/darts_minus.md",
-    "docs/oles.md",
-    "docs/idarts.md",
-    "docs/is_darts.md",
-    "docs/sgas.md",
-    "docs/spos.md",
-    "docs/callbacks.md",
-    "docs/claims.md",
-    "docs/compare.md",
-    "docs/figures.md",
-    "docs/gdas.md",
-    "docs/jobs.md",
-    "docs/objective.md",
-    "docs/own_loop.md",
-    "docs/nasbench201_search.md",
-    "docs/notebooks.md",
-    "docs/nasbench201_space.md",
-    "docs/nasbench201_statistics.md",
-    "docs/nasbench201_table.md",
-    "docs/pc_darts.md",
-    "docs/random_ws.md",
-    "docs/ranking.md",
-    "docs/ranking_criteria.md",
-    "docs/report_page.md",
-    "docs/reproduce.md",
-    "docs/reproduced.md",
-    "docs/reproduced_black_box.md",
-    "docs/reproduced_nats_bench.md",
-    "docs/setn.md",
-    "docs/snas.md",
-    "docs/space_statistics.md",
-    "docs/training.md",
-    "docs/trajectories.md",
-    "docs/table.md",
-    "docs/tuning.md",
-)
+BLOCK = re.compile(r"^( *)(`{3,}|~{3,})([^\n]*)\n(.*?)^ *\2 *$", re.MULTILINE | re.DOTALL)
+OUTSIDE = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "benchmarks/README.md")
+PAGES = (*OUTSIDE, *sorted(path.relative_to(CHECKOUT).as_posix() for path in (CHECKOUT / "docs").rglob("*.md")))
+FOLLOWED = {
+    "docs/api.md": "tests/api/test_api_clients.py",
+    "docs/own_benchmark.md": "tests/conformance/test_own_benchmark.py",
+    "docs/own_optimizer.md": "tests/conformance/test_own_optimizer.py",
+    "docs/own_space.md": "tests/conformance/test_own_space.py",
+    "docs/own_table.md": "tests/tables/test_own_table_page.py",
+    **{page: "tests/test_recipes.py" for page in PAGES if page.startswith("docs/recipes/")},
+}
+"""Pages whose examples need a folder of their own, and the modules that follow them."""
+PROGRAMS = {"make", "mktemp", "mv", "nb1shot1", "nice", "pip", "pytest", "python", "python3"}
+PROGRAMS |= {"dask", "optuna-dashboard", "tensorboard"}  # of other packages
+NOT_RUN = {
+    "docs/jobs.md": "needs Slurm; tests/jobs/test_slurm.py runs it",
+    "docs/official_archives.md": "needs the archives",
+    "docs/official_data.md": "needs the official files",
+    "docs/tuning.md": "takes minutes",
+    "docs/tuning_analyses.md": "needs studies of several budgets",
+}
+"""Pages with blocks of ```py, which are only checked for names that do not exist."""
 TINY = {
     "images": "cifar10-sample",
     "epochs": 2,
@@ -91,13 +63,8 @@ def text(page: str) -> str:
     return (CHECKOUT / page).read_text()
 
 
-def blocks(page: str, language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```", text(page), re.MULTILINE | re.DOTALL)
-
-
-def commands(page: str) -> list[list[str]]:
-    lines = [line for block in blocks(page, "bash") for line in block.splitlines()]
-    return [words[1:] for line in lines if (words := shlex.split(line, comments=True))[:1] == ["nb1shot1"]]
+def blocks(page: str, *languages: str) -> list[str]:
+    return [block for _, _, language, block in BLOCK.findall(text(page)) if language in languages]
 
 
 @pytest.fixture
@@ -109,12 +76,51 @@ def tiny(monkeypatch, tmp_path) -> Path:
     return tmp_path
 
 
+@pytest.mark.parametrize("page", PAGES)
+def test_every_block_of_code_is_in_a_language_that_a_test_runs_or_reads(page):
+    languages = [language for _, _, language, _ in BLOCK.findall(text(page))]
+    assert set(languages) <= {"bash", "sh", "python", "py", "toml", "text"}
+    assert len(languages) == len(re.findall(r"^ *(`{3,}|~{3,})", text(page), re.MULTILINE)) / 2
+    assert ("py" in languages) == (page in NOT_RUN)
+    assert page in FOLLOWED or "toml" not in languages
+    for block in blocks(page, "toml"):
+        tomllib.loads(block)
+
+
+@pytest.mark.parametrize("page", FOLLOWED)
+def test_the_modules_that_follow_pages_read_them(page):
+    module = text(FOLLOWED[page])
+    assert Path(page).name in module or f'followed("{Path(page).stem}"' in module or page.endswith("index.md")
+
+
 @pytest.mark.filterwarnings("ignore:the table nb201.* has means over the seeds")
-@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "python")])
-def test_python_examples_run(page, tiny):
+@pytest.mark.parametrize("page", [page for page in PAGES if page not in FOLLOWED and blocks(page, "python")])
+def test_python_examples_run(page, tiny, monkeypatch):
+    monkeypatch.setenv("GOMP_SPINCOUNT", "100")  # otherwise, an example would set it
+    monkeypatch.setitem(sys.modules, "wandb", SimpleNamespace(init=lambda **_: None, log=lambda *_, **__: None))
+    if page == "docs/spaces.md":  # draws the architectures of a search
+        nb.search("darts", scale="quick", out="runs/darts-s1-0", console=Console(quiet=True))
     names: dict[str, object] = {}
     for block in blocks(page, "python"):
         exec(compile(block, page, "exec"), names)  # a later example may build on an earlier one
+
+
+@pytest.mark.parametrize("page", NOT_RUN)
+def test_examples_that_are_not_run_use_names_and_arguments_that_exist(page):
+    found = 0
+    for tree in map(ast.parse, blocks(page, "py")):
+        known: dict[str, object] = {"nb": nb}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and str(node.module).startswith("nasbench1shot1"):
+                known |= {name.name: getattr(import_module(str(node.module)), name.name) for name in node.names}
+        for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
+            head, *rest = ast.unparse(call.func).split(".")
+            if head in known and all(name.isidentifier() for name in rest):
+                named = {word.arg: None for word in call.keywords if word.arg}
+                function = reduce(getattr, rest, known[head])
+                inspect.signature(function).bind(*call.args, **named)
+                found += 1
+    assert found > 0 or page in ("docs/jobs.md", "docs/official_archives.md")  # only other packages, or methods
 
 
 def test_the_custom_loop_of_the_readme_has_at_most_five_lines_and_no_search(tiny):
@@ -129,8 +135,11 @@ def test_the_custom_loop_of_the_readme_has_at_most_five_lines_and_no_search(tiny
     assert table.regret(arch) == table.best("s1", "test")[1].test_accuracy - table.query(arch).test_accuracy
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if commands(page)])
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "bash", "sh")])
 def test_every_command_shown_exists_with_its_options(page, monkeypatch, tmp_path):
+    script = "\n".join(blocks(page, "bash", "sh"))
+    shown = [words[3:] if words[0] == "nice" else words for words in recorded(script, tmp_path)]
+    assert shown and {words[0] for words in shown} <= PROGRAMS
     (tmp_path / "architectures.txt").write_text("nb201:|none~0|+|none~0|none~1|+|none~0|none~1|nor_conv_1x1~2|")
     monkeypatch.chdir(tmp_path)  # the list determines the options of `train --list`
     parsed: list[object] = []
@@ -138,9 +147,28 @@ def test_every_command_shown_exists_with_its_options(page, monkeypatch, tmp_path
         module, _, name = command.target.partition(":")
         options = getattr(import_module(f"nasbench1shot1.commands.{module}"), name)
         monkeypatch.setattr(options, "run", lambda self: parsed.append(self))
-    for arguments in commands(page):
-        cli.main(arguments)
-    assert len(parsed) == len(commands(page)) > 0
+    of_package = [words[1:] for words in shown if words[0] == "nb1shot1" and page != "docs/own_optimizer.md"]
+    for words in of_package:
+        cli.main(words)
+    assert len(parsed) == len(of_package)
+    for program, *words in shown:
+        if program == "make":
+            assert re.search(rf"^{words[0]}:", text("Makefile"), re.MULTILINE)
+        elif program == "pytest":
+            assert all((CHECKOUT / word).is_file() for word in words if not word.startswith("-"))
+        elif program == "python" and words[0] == "-":
+            compile(words[1], page, "exec")
+        elif program == "python" and words[0] != "-m":
+            assert_script_has(words, page)
+
+
+def assert_script_has(words: list[str], page: str) -> None:
+    """Assert that a script of the checkout, or one that the page shows, exists and names these options."""
+    script, *arguments = words
+    if page not in FOLLOWED:
+        code = text(script) if script.startswith("benchmarks/") else "".join(blocks(page, "python", "py"))
+        assert [word for word in arguments if word.startswith("--") and f'"{word}"' not in code] == []
+        assert script.startswith("benchmarks/") or f"`python {script}`" in code
 
 
 def test_the_pages_show_every_command_and_the_readme_every_make_target_that_it_names():

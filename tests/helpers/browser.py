@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 CHROMIUM = Path("/usr/bin/chromium")
 """Debian's program; Playwright's own download of a browser is not needed."""
 OPTIONS = ("--no-sandbox", "--disable-gpu", "--hide-scrollbars")
+OFFLINE = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
+"""Every other host is unknown, also where the machine has a network."""
 PHONE, DESKTOP = (375, 740), (1280, 900)
 TOO_PALE = (Path(__file__).parent / "too_pale.js").read_text()
 """A function that returns the visible texts whose contrast with their background is below a value."""
@@ -36,7 +38,7 @@ def launched() -> "Iterator[Browser]":
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=str(CHROMIUM), args=list(OPTIONS))
+        found = playwright.chromium.launch(executable_path=str(CHROMIUM), args=[*OPTIONS, OFFLINE])
         try:
             yield found
         finally:

@@ -4,7 +4,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from http.server import HTTPServer, SimpleHTTPRequestHandler
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 
@@ -16,7 +16,7 @@ class _Quiet(SimpleHTTPRequestHandler):
 @contextmanager
 def serving(folder: Path) -> Iterator[str]:
     """Serve the files of a folder within the block; yields the address."""
-    with HTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(folder))) as http:
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(folder))) as http:
         thread = threading.Thread(target=http.serve_forever, args=(0.01,))
         thread.start()
         try:
