@@ -79,6 +79,7 @@ setup(
         "nasbench1shot1.experiments.claims",
         "nasbench1shot1.experiments.comparison",
         "nasbench1shot1.experiments.correlation",
+        "nasbench1shot1.experiments.planning",
         "nasbench1shot1.experiments.report_page",
         "nasbench1shot1.experiments.reproduction",
         "nasbench1shot1.experiments.space_statistics",

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from nasbench1shot1.experiments.comparison.comparing import compare as compare
     from nasbench1shot1.experiments.correlation.correlating import correlate as correlate
     from nasbench1shot1.experiments.correlation.drawing import draw_ranking as draw_ranking
+    from nasbench1shot1.experiments.plans import plan as plan
     from nasbench1shot1.experiments.report_page.writing import write_report_page as write_report_page
     from nasbench1shot1.experiments.run_drawing import draw_regret as draw_regret
     from nasbench1shot1.experiments.space_statistics.catalogue import draw_statistics as draw_statistics
@@ -130,6 +131,7 @@ _HOME = {
     "objective": "objectives.starting",
     "open_run": "runs.opening",
     "optuna_objective": "objectives.optuna",
+    "plan": "experiments.plans",
     "pymoo_problem": "objectives.pymoo",
     "save_figure": "display.axes",
     "score": "evaluator",

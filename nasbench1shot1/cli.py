@@ -37,6 +37,7 @@ COMMANDS = {
     "blackbox": Command("search a table with a black-box optimizer", "blackbox:BlackBox"),
     "compare": Command("compare runs of any kind: figure, table, rank tests", "compare:Compare"),
     "reproduce": Command("reproduce a figure of one of the papers", "reproduce:Reproduce"),
+    "plan": Command("state the work, memory and hours of a figure before it runs", "plan:Plan"),
     "claims": Command("test the papers' claims on recorded runs, with verdicts", "claims:Claims"),
     "export": Command("write a study as an Optuna journal file", "export:Export"),
     "space": Command("print the sizes of the search spaces and the paper's figures", "space:Space"),

@@ -14,7 +14,6 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from nasbench1shot1.optimizer import Mixing
-from nasbench1shot1.optimizers.relaxation_kinds import KINDS
 from nasbench1shot1.reading import LEAST_CONCENTRATION, Reading
 from nasbench1shot1.space import OneShotSpace
 
@@ -196,8 +195,9 @@ def reading(relaxation: str, temperature: float) -> Reading:
     """
     if relaxation == "dirichlet":
         return Reading("dirichlet", "dirichlet")
-    kind = KINDS[relaxation]
-    return Reading() if kind.has_noise else Reading(kind.encoding, temperature=temperature)
+    if relaxation in ("softmax", "sigmoid"):
+        return Reading("sigmoid" if relaxation == "sigmoid" else "softmax", temperature=temperature)
+    return Reading()
 
 
 def add_gumbel_noise(parameters: Parameters, generator: torch.Generator | None) -> dict[str, Tensor]:

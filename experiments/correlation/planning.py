@@ -14,13 +14,17 @@ from nasbench1shot1.experiments.correlation.evaluation import CHUNK, scores_of, 
 from nasbench1shot1.experiments.correlation.options import (
     RankingOptions,
     chosen_budgets,
+    chosen_epochs,
     image_count,
     required_reliability,
 )
 from nasbench1shot1.experiments.correlation.reliability import ImagesNeeded, images_needed, spearman_brown
-from nasbench1shot1.experiments.correlation.state import RankingState, in_sharing_order
+from nasbench1shot1.experiments.correlation.state import RankingState, in_sharing_order, select_numbers
 from nasbench1shot1.experiments.correlation.truth import table_mask, true_errors
 from nasbench1shot1.ground.errors import InvalidInputError, option
+from nasbench1shot1.one_shot_search.kept_weights import require_kept_epochs
+from nasbench1shot1.one_shot_search.record import Run
+from nasbench1shot1.registry import one_shot, search_space
 from nasbench1shot1.space import OneShotSpace
 from nasbench1shot1.tables.table import Table
 
@@ -197,3 +201,22 @@ def _seconds_per_architecture(state: RankingState, architectures: Sequence[Archi
         started = time.perf_counter()
         scores_of(state, shared, some)
     return (time.perf_counter() - started) / len(some)
+
+
+# Work -----------------------------------------------------------------------------------------------------------------
+
+
+def sizes_of(run: Run, options: RankingOptions) -> dict[str, str]:
+    """Return the numbers of architectures, of images and of epochs of a ranking before it begins, as text.
+
+    The number of images is an upper bound for `images="auto"`, which measures it, and the number of architectures if
+    there are bounds on costs. Raises the errors of `select_numbers`.
+    """
+    available = int(run.config["architecture_images"])
+    epochs = chosen_epochs(options.epochs, require_kept_epochs(run), run.folder)
+    numbers = select_numbers(options, one_shot(search_space(run.config["space"])), run, epochs[-1])
+    return {
+        "architectures": str(len(numbers)),
+        "images": str(min(image_count(options.images) or available, available)),
+        "ranked_epochs": str(len(epochs)),
+    }

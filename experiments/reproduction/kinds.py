@@ -1,16 +1,27 @@
 """The kinds of runs of figures, each as a record of functions, and the one class of their jobs."""
 
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from nasbench1shot1.black_box_search.options import black_box_options
 from nasbench1shot1.black_box_search.record import BlackBoxStudy
 from nasbench1shot1.black_box_search.repeats import Repeats, table_of_study, with_table
 from nasbench1shot1.experiments.correlation.record import Ranking
-from nasbench1shot1.experiments.correlation.state import CONTROLLER_DRAWS
+from nasbench1shot1.experiments.reproduction.costs import (
+    black_box_seconds,
+    black_box_work,
+    proxy_seconds,
+    proxy_work,
+    ranking_seconds,
+    ranking_work,
+    search_seconds,
+    search_work,
+    searches_by_epochs,
+    study_seconds,
+    study_work,
+)
 from nasbench1shot1.experiments.reproduction.observed import table_of
 from nasbench1shot1.experiments.reproduction.parts import Options
 from nasbench1shot1.experiments.tuning.best import best_of
@@ -24,41 +35,23 @@ from nasbench1shot1.proposers.configurations import require_extra
 from nasbench1shot1.proxy_training import ProxyTrainings
 from nasbench1shot1.proxy_training.record import proxy_config
 from nasbench1shot1.registry import search_space
-from nasbench1shot1.runs.folder import METRICS, as_json_line, count_lines, read_lines
-from nasbench1shot1.runs.options import option_names
+from nasbench1shot1.runs.folder import METRICS, count_lines, read_lines
 from nasbench1shot1.runs.record import RunRecord
+from nasbench1shot1.runs.work import Work
 from nasbench1shot1.tables.table import load_table
-from nasbench1shot1.tuning.options import TuningOptions, study_options
+from nasbench1shot1.tuning.options import study_options
 from nasbench1shot1.tuning.record import SEARCH_OPTIONS, Study
 
 Pace = tuple[str, ...]
 """Identifies jobs whose units take equally long."""
-START_UP = 5.0
-"""Seconds for a process to start, and to draw a picture at the end; measured on two CPU cores."""
-TRIAL = 1.0
-"""Seconds of a trial of a study besides its epochs."""
-PICTURES = 200_000
-"""Bytes of a run's pictures, options and summary."""
 RATIO = 4
 """Ratio of the maximum and the minimum budget of a study, as in the paper: 100 and 25 epochs."""
-CONTROLLER = "controller"
-"""The value of `architectures` with which a ranking evaluates samples of ENAS's controller."""
-
-
-class Cost(NamedTuple):
-    """What a job needs.
-
-    Attributes:
-        seconds: seconds per unit.
-        disk: bytes of the whole run.
-        memory: bytes of a process, at most.
-        gpu_memory: bytes on the GPU, at most.
-    """
-
-    seconds: float
-    disk: float
-    memory: float = 0.0
-    gpu_memory: float = 0.0
+WITHOUT_WORK = frozenset(
+    {"seed", "table", "reference", "device", "threads", "format", "style", "run", "best", "config_space"}
+    | {"learning_rate", "learning_rate_min", "weight_decay", "architecture_learning_rate", "architecture_weight_decay"}
+    | {"cutout_probability", "cutout_length", "cutout_schedule"}
+)
+"""Options on which the work of a run does not depend."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,6 +95,13 @@ class FigureJob(Job):
         return self.kind, *(str(options.get(name)) for name in self.of.pace)
 
     @property
+    def task(self) -> Pace:
+        """Key of jobs with equal work: kind and options."""
+        options = {**{f"searched {name}": value for name, value in self.search.items()}, **self.options}
+        named = {name: value for name, value in options.items() if name.removeprefix("searched ") not in WITHOUT_WORK}
+        return self.kind, *(f"{name}={named[name]}" for name in sorted(named))
+
+    @property
     def outcome(self) -> str:
         """The result of the finished run in a few words."""
         return self.of.outcome(self.record())
@@ -113,15 +113,6 @@ class FigureJob(Job):
     def units_done(self) -> int:
         """Return the number of recorded units; a running process may be one unit ahead."""
         return min(self.of.done(self.folder), self.units)
-
-    def with_images(self, images: Mapping[str, str]) -> "FigureJob":
-        """Return the job with other image sets, which are given by the names of those that they replace."""
-        used = str((self.search or self.options).get("images"))
-        if used not in images:
-            return self
-        if self.search:
-            return replace(self, search={**self.search, "images": images[used]})
-        return replace(self, options={**self.options, "images": images[used]})
 
 
 def _lines(folder: Path) -> int:
@@ -152,7 +143,9 @@ class JobKind:
         adapt: returns the options of a run from the options of figure and user; defaults are filled in afterwards.
         resolve: fills in the defaults on the machine that runs the jobs; raises UserError for bad options.
         size: returns the work of a number of runs in words, from adapted options.
-        cost: times a few steps on the machine that runs the jobs; raises the errors that the job would raise.
+        seconds: times a few steps on the machine that runs the jobs, and returns the expected seconds of a unit.
+            Official images may be missing.
+        work: counts the work of a run. Official images may be missing.
         check: raises UserError, on the machine that runs the jobs, if images or table are missing or too small.
         checked_by: options on which the check depends; jobs of a kind that agree in them are checked once.
         open: opens the run's folder.
@@ -176,7 +169,8 @@ class JobKind:
     adapt: Callable[[Options], dict[str, Any]] = dict
     resolve: Callable[[Options], dict[str, Any]]
     size: Callable[[int, Options], str]
-    cost: Callable[[FigureJob], Cost]
+    seconds: Callable[[FigureJob], float]
+    work: Callable[[FigureJob], Work]
     check: Callable[[FigureJob], None] = _check_images
     checked_by: tuple[str, ...] = ()
     open: Callable[[Path], RunRecord]
@@ -191,26 +185,6 @@ class JobKind:
 
 
 # Searches -------------------------------------------------------------------------------------------------------------
-
-
-def _search_cost(options: Options) -> Cost:
-    from nasbench1shot1.one_shot_search.estimate import seconds_per_epoch
-
-    resolved = search_options(dict(options))
-    kept = resolved.common.epochs // resolved.common.keep_weights_every if resolved.common.keep_weights_every else 0
-    weights = 4 * _parameters(options)  # float32; a checkpoint also has the momentum
-    return Cost(seconds_per_epoch(resolved), PICTURES + (2 + kept) * weights + 1_000 * resolved.common.epochs)
-
-
-def _parameters(options: Options) -> int:
-    """Return the number of parameters of the supernet of a search or a training."""
-    from nasbench1shot1.one_shot_search.memory import supernet_size
-    from nasbench1shot1.registry import one_shot
-    from nasbench1shot1.supernets.presets import PRESETS
-
-    space, preset = one_shot(search_space(options["space"])), PRESETS[options["preset"]]
-    own = options.get("partial_channels") or 1
-    return supernet_size(space, options["channels"], options["cells"], preset, partial_channels=own).parameters
 
 
 def _check_search(job: FigureJob) -> None:
@@ -234,7 +208,8 @@ SEARCH = JobKind(
     pace=("optimizer", "space", "images"),
     resolve=lambda options: search_options(options).as_dict(),
     size=lambda runs, options: f"{runs} × {options['epochs']} epochs",
-    cost=lambda job: _search_cost(job.options),
+    seconds=lambda job: search_seconds(job.options),
+    work=lambda job: search_work(job.options),
     check=_check_search,
     checked_by=("images",),
     open=open_search,
@@ -244,10 +219,6 @@ SEARCH = JobKind(
 
 
 # Searches with the best configuration of a study, which must be finished first; the option "best" names it ------------
-
-
-def _without_best(options: Options) -> dict[str, Any]:
-    return {name: value for name, value in options.items() if name != "best"}
 
 
 def _transferred_options(job: FigureJob) -> Options:
@@ -264,7 +235,6 @@ def _transferred_options(job: FigureJob) -> Options:
 TRANSFER = replace(
     SEARCH,
     command="nasbench1shot1.experiments.tuning.best:search_with_best",
-    cost=lambda job: _search_cost(_without_best(job.options)),
     recorded=_transferred_options,
 )
 
@@ -273,26 +243,9 @@ TRANSFER = replace(
 
 
 def _ranked_epochs(job: FigureJob) -> int:
+    if "ranked_epochs" in job.options:  # of a single ranking
+        return int(job.options["ranked_epochs"])
     return int(job.search["epochs"]) // int(job.search["keep_weights_every"])
-
-
-def _ranking_cost(job: FigureJob) -> Cost:
-    from nasbench1shot1.one_shot_search.estimate import seconds_to_score
-
-    architectures = _count(str(job.search["space"]), job.options["architectures"])
-    options = search_options(dict(job.search))
-    seconds = seconds_to_score(options, architectures, int(job.options["images"]))
-    return Cost(seconds, PICTURES + 40 * architectures * job.units)
-
-
-def _count(space: str, architectures: str) -> int:
-    """Return the number of architectures that a ranking evaluates."""
-    if architectures == CONTROLLER:
-        return CONTROLLER_DRAWS
-    if architectures != "all":
-        return int(architectures)
-    found = search_space(space)
-    return found.count("no_loose_ends" if "no_loose_ends" in found.kinds else "all")
 
 
 def _check_ranking(job: FigureJob) -> None:
@@ -324,7 +277,8 @@ RANKING = JobKind(
     pace=("optimizer", "space"),
     resolve=dict,
     size=SEARCH.size,
-    cost=_ranking_cost,
+    seconds=ranking_seconds,
+    work=ranking_work,
     check=_check_ranking,
     open=Ranking.open,
     outcome=_ranking_outcome,
@@ -342,16 +296,9 @@ def _with_budgets(options: Options) -> dict[str, Any]:
     return {"min_budget": max(1, largest // RATIO), "max_budget": largest, **given}
 
 
-def tuning_options(job: FigureJob) -> TuningOptions:
-    """Return the options of a study without those of its searches."""
-    names = option_names(TuningOptions)
-    return TuningOptions(**{name: value for name, value in job.options.items() if name in names})
-
-
 def _study_epochs(job: FigureJob) -> int:
     """Return the number of epochs of all searches of a study."""
-    plan = tuning_options(job).brackets
-    return sum(epochs * count for bracket in range(plan.iterations) for epochs, count in plan.plan(bracket))
+    return sum(epochs * count for epochs, count in searches_by_epochs(job.options).items())
 
 
 def _recorded_epochs(folder: Path) -> int:
@@ -364,7 +311,6 @@ def _recorded_epochs(folder: Path) -> int:
 
 def _resolve_study(options: Options) -> dict[str, Any]:
     """Return the options of a study with images and device of the current machine."""
-    require_extra("hpbandster")
     found = study_options(options).search.as_dict()
     return {**options, **{name: found[name] for name in ("images", "device")}}
 
@@ -374,10 +320,10 @@ def _study_size(runs: int, options: Options) -> str:
     return f"{runs} × {plan.planned} runs"
 
 
-def _study_cost(job: FigureJob) -> Cost:
-    searches = tuning_options(job).brackets.planned
-    each = _search_cost(study_options(job.options).search.as_dict())
-    return Cost(each.seconds + TRIAL * searches / job.units, PICTURES + searches * each.disk)
+def _check_study(job: FigureJob) -> None:
+    """Raise UserError if a package or the images are missing."""
+    require_extra("hpbandster")
+    _check_images(job)
 
 
 def _study_outcome(study: Study) -> str:
@@ -395,7 +341,9 @@ STUDY = JobKind(
     adapt=_with_budgets,
     resolve=_resolve_study,
     size=_study_size,
-    cost=_study_cost,
+    seconds=study_seconds,
+    work=study_work,
+    check=_check_study,
     open=Study.open,
     outcome=_study_outcome,
     done=_recorded_epochs,
@@ -404,13 +352,6 @@ STUDY = JobKind(
 
 
 # Trainings of all sampled architectures in one size of a proxy --------------------------------------------------------
-
-
-def _proxy_cost(job: FigureJob) -> Cost:
-    from nasbench1shot1.proxy_training.loop import seconds_per_architecture
-
-    config = proxy_config(job.options)
-    return Cost(seconds_per_architecture(config), PICTURES + config.architectures * (400 + 45 * config.epochs))
 
 
 def _proxy_outcome(trainings: ProxyTrainings) -> str:
@@ -428,7 +369,8 @@ PROXY = JobKind(
     adapt=lambda options: {name: value for name, value in options.items() if name not in ("table", "compile")},
     resolve=lambda options: proxy_config(options).as_dict(),
     size=lambda runs, options: f"{runs} × {options['architectures']} trainings",
-    cost=_proxy_cost,
+    seconds=proxy_seconds,
+    work=proxy_work,
     open=ProxyTrainings.open,
     outcome=_proxy_outcome,
     expense=lambda options: float(options["cells"] * options["channels"] ** 2),  # all workers finish at similar times
@@ -443,15 +385,6 @@ def _resolve_black_box(options: Options) -> dict[str, Any]:
     found = black_box_options(options)
     table = table_of(search_space(found.common.space), found.common.table)
     return with_table(found, table, options).as_dict()
-
-
-def _black_box_cost(job: FigureJob) -> Cost:
-    options = black_box_options(job.options)
-    repeats = Repeats(options, table_of_study(options))
-    repeats.line(0)  # opens the table's columns
-    started = time.perf_counter()
-    line = repeats.line(1)
-    return Cost(time.perf_counter() - started, PICTURES + job.units * len(as_json_line(line)))
 
 
 def _check_table(job: FigureJob) -> None:
@@ -480,7 +413,8 @@ BLACK_BOX = JobKind(
     pace=("space", "dataset", "optimizer", "mutation", "mutation_rate", "tournament"),
     resolve=_resolve_black_box,
     size=lambda runs, options: f"{runs} × {options['repeats']} searches",
-    cost=_black_box_cost,
+    seconds=black_box_seconds,
+    work=black_box_work,
     check=_check_table,
     checked_by=("optimizer", "dataset"),
     open=BlackBoxStudy.open,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 from nasbench1shot1.black_box_search.record import BlackBoxStudy
 from nasbench1shot1.display.curves import checked_spread
 from nasbench1shot1.display.style import Spread
+from nasbench1shot1.experiments.reproduction.costs import CONTROLLER
 from nasbench1shot1.experiments.reproduction.figures import (
     FIGURES,
     OTHER_FIGURES,
@@ -17,7 +18,7 @@ from nasbench1shot1.experiments.reproduction.figures import (
     TRANSFERRED,
     TUNED_ON,
 )
-from nasbench1shot1.experiments.reproduction.kinds import CONTROLLER, KINDS, FigureJob, JobKind
+from nasbench1shot1.experiments.reproduction.kinds import KINDS, FigureJob, JobKind
 from nasbench1shot1.experiments.reproduction.observed import lacking
 from nasbench1shot1.experiments.reproduction.parts import (
     LAST,
@@ -83,6 +84,12 @@ class Reproduction:
     def owner(self) -> str:
         """The name of the figure whose runs this figure shows: its own name by default."""
         return self.figure.runs_of or self.name
+
+    def check_options(self, given: Options) -> None:
+        """Raise InvalidInputError for a given option that does not apply to the figure."""
+        unset = self.kind.inapplicable | self.figure.fixed
+        if unfit := sorted(name for name in unset if given.get(name, False) is not False):
+            raise InvalidInputError(f"{option(unfit[0])} does not apply to {self.name}: remove it")
 
     def size(self, scale: str) -> str:
         """Return the amount of work at a scale, such as "90 × 50 epochs" or "27 × 50 to 250 epochs"."""

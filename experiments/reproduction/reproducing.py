@@ -4,6 +4,7 @@ import hashlib
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,18 +12,17 @@ from nasbench1shot1.display.axes import save_figure
 from nasbench1shot1.display.colours import Colors
 from nasbench1shot1.display.curves import checked_spread
 from nasbench1shot1.display.style import AnyStyle, Spread
+from nasbench1shot1.experiments.reproduction.forecast import figure_plan
 from nasbench1shot1.experiments.reproduction.kinds import FigureJob
 from nasbench1shot1.experiments.reproduction.planning import open_figure
 from nasbench1shot1.experiments.reproduction.progress import (
-    Costs,
     FigureProgress,
+    Paces,
     by_stage,
     counted_jobs,
-    describe_needs,
+    describe_time,
     describe_work,
-    list_jobs,
     measure,
-    missing_images,
     nouns,
 )
 from nasbench1shot1.experiments.reproduction.records import MARK, unpack
@@ -32,6 +32,7 @@ from nasbench1shot1.ground.files import PictureFormat, as_path, atomic_write, ch
 from nasbench1shot1.ground.text import counted, line_printer
 from nasbench1shot1.jobs.job import Workers, is_started
 from nasbench1shot1.jobs.pool import WorkerOptions, run_jobs
+from nasbench1shot1.runs.devices import USUAL
 from nasbench1shot1.runs.folder import read_object
 from nasbench1shot1.runs.lock import locked
 from nasbench1shot1.runs.options import absolute_file
@@ -107,9 +108,7 @@ def reproduce(
     if spread is not None and figure.figure.pooling is None:
         raise InvalidInputError(f"{option('spread')} does not apply to {figure.name}: remove it")
     band = checked_spread(spread)
-    unset = figure.kind.inapplicable | figure.figure.fixed
-    if unfit := sorted(name for name in unset if options.get(name, False) is not False):
-        raise InvalidInputError(f"{option(unfit[0])} does not apply to {figure.name}: remove it")
+    figure.check_options(options)
     check_belongs_to(folder, figure.owner)
     source, target = (
         as_path(path, which, is_option=True) if path is not None else None
@@ -128,14 +127,12 @@ def reproduce(
         check_recorded(jobs, options)
         table = figure.table(jobs, options)
         todo = [job for job in jobs if not job.is_finished and not draw_only]
-        missing = places.call(missing_images, todo) if dry_run else []
-        if not missing:
-            _check_data(todo, places)
         if figure.figure.note:
             line_printer(console)(figure.figure.note)
         if dry_run:
-            _announce(jobs, places, console, missing, list_them=True)
+            _show_plan(f"{name}, {scale} scale: {_describe_jobs(jobs)}", todo, places, console)
             return None
+        _check_data(todo, places)
         check_writable(folder)
         try:
             failures = {} if draw_only else _run(figure.owner, jobs, folder, places, console)
@@ -166,18 +163,42 @@ def _with_absolute_paths(options: dict[str, Any]) -> dict[str, Any]:
 
 def _check_data(jobs: Sequence[FigureJob], workers: Workers) -> None:
     """Raise UserError, before anything is printed, if workers lack the data or the packages of unfinished jobs."""
-    by_kind = {(job.kind, *map(job.options.get, job.of.checked_by)): job for job in reversed(jobs)}
-    for job in by_kind.values():  # all jobs of a kind use the same images or table
-        workers.call(_check, job)
+    for job in jobs_to_check(jobs):
+        workers.call(check_job, job)
 
 
-def _check(job: FigureJob) -> None:
+def jobs_to_check(jobs: Sequence[FigureJob]) -> list[FigureJob]:
+    """Return the jobs whose checks suffice for all, because all jobs of a kind use equal images or tables."""
+    return list({(job.kind, *map(job.options.get, job.of.checked_by)): job for job in reversed(jobs)}.values())
+
+
+def check_job(job: FigureJob) -> None:
+    """Raise UserError if the data or the packages of a job are missing."""
     job.of.check(job)
+
+
+def _show_plan(title: str, jobs: Sequence[FigureJob], workers: Workers, console: "Console") -> None:
+    """Print the plan of unfinished jobs, and what is missing before they can run; raises InvalidInputError."""
+    from nasbench1shot1.experiments.planning.screen import show
+
+    if not jobs:
+        line_printer(console)(title)
+        return
+    problems = dict[str, None]()
+    for job in jobs_to_check(jobs):
+        try:
+            workers.call(check_job, job)
+        except InvalidInputError:
+            raise
+        except UserError as error:  # missing data
+            problems[f"Before this can run: {error.for_command_line}."] = None
+    plan = figure_plan(title, jobs, {}, USUAL, workers, line_printer(console))
+    show(replace(plan, notes=(*plan.notes, *problems)), console)
 
 
 def _run(owner: str, jobs: Sequence[FigureJob], folder: Path, workers: Workers, console: "Console") -> dict[str, str]:
     """Run the unfinished jobs in the folder of the figure `owner`; return the error messages of failed jobs by name."""
-    costs = _announce(jobs, workers, console)
+    paces = _announce(jobs, workers, console)
     todo = [job for job in jobs if not job.is_finished]
     if not todo:
         return {}
@@ -185,45 +206,32 @@ def _run(owner: str, jobs: Sequence[FigureJob], folder: Path, workers: Workers, 
     started = time.monotonic()
     mark_folder(folder, owner)
     failures = dict[str, str]()
-    with locked(folder), FigureProgress(todo, costs, workers.count, console) as watcher:
+    with locked(folder), FigureProgress(todo, paces, workers.count, console) as watcher:
         for stage in by_stage(todo):
             failures |= run_jobs(stage, workers, watcher)
     line_printer(console)(f"{counted_jobs(todo)} in {(time.monotonic() - started) / 60:.1f} min")
     return failures
 
 
-def _announce(
-    jobs: Sequence[FigureJob],
-    workers: Workers,
-    console: "Console",
-    missing: Sequence[str] = (),
-    list_them: bool = False,
-) -> Costs:
-    """Print the amount of work and what it needs; return the costs of a unit.
-
-    Args:
-        jobs: all jobs of the figure.
-        workers: where they run.
-        console: where to print.
-        missing: data sets that are not installed.
-        list_them: whether to print every curve.
-    """
+def _announce(jobs: Sequence[FigureJob], workers: Workers, console: "Console") -> Paces:
+    """Print the amount of work and the expected time; return the seconds of a unit by pace."""
     print_line, todo = line_printer(console), [job for job in jobs if not job.is_finished]
-    finished = len(jobs) - len(todo)
+    print_line(_describe_jobs(jobs))
+    if not todo:
+        return {}
+    units = sum(job.units - job.units_done() for job in todo)
+    at_once = counted_jobs(todo, min(workers.count, len(todo)))
+    print_line(f"{counted(units, jobs[0].of.unit)} to go, {at_once} at once; timing a step of each kind …")
+    paces = workers.call(measure, todo)
+    print_line(describe_time(todo, paces, workers.count))
+    return paces
+
+
+def _describe_jobs(jobs: Sequence[FigureJob]) -> str:
+    """Return the amount of work in words, and how much of it is finished."""
+    finished = sum(job.is_finished for job in jobs)
     done = f"; {finished} {'is' if finished == 1 else 'are'} finished" if finished else ""
-    print_line(f"{describe_work(jobs)}{done}")
-    if todo:
-        units = sum(job.units - job.units_done() for job in todo)
-        at_once = counted_jobs(todo, min(workers.count, len(todo)))
-        print_line(f"{counted(units, jobs[0].of.unit)} to go, {at_once} at once; timing a step of each kind …")
-    for name in missing:
-        print_line(f"{name} is not installed: the steps are timed on random images of its size")
-    costs = workers.call(measure, todo)
-    if list_them:
-        list_jobs(jobs, costs, console)
-    if todo:
-        print_line(describe_needs(todo, costs, workers.count))
-    return costs
+    return f"{describe_work(jobs)}{done}"
 
 
 def _draw(picture: Path, results: "Results", console: "Console", looks: Mapping[str, Any]) -> None:

@@ -16,7 +16,7 @@ from nasbench1shot1.cell_training.record import ACCURACIES, EPOCH, Training
 from nasbench1shot1.ground.errors import option
 from nasbench1shot1.images.augment import Augmentation
 from nasbench1shot1.images.batches import epoch_generator
-from nasbench1shot1.images.image_set import load_images
+from nasbench1shot1.images.image_set import ImageSet, load_images
 from nasbench1shot1.runs.checkpoints import checked_restore
 from nasbench1shot1.runs.divergence import check_network, checked_finite
 from nasbench1shot1.runs.writer import RunWriter
@@ -105,18 +105,25 @@ class TrainingState:
             self.training_seconds = state["training_seconds"]
 
 
-def begin(x: Any, config: TrainingOptions) -> TrainingState:
+def begin(x: Any, config: TrainingOptions, images: ImageSet | None = None, checks_memory: bool = True) -> TrainingState:
     """Set up a training from a resolved configuration; everything random depends on its seed.
+
+    Args:
+        x: an architecture or a cell.
+        config: the configuration.
+        images: the image set, if it is loaded already or replaced by random images. Default: loaded by name.
+        checks_memory: whether a training that does not fit into the memory of its device is refused.
 
     Raises UserError if the configuration does not support the architecture, images are missing, a part is smaller than
     a batch, there are too few steps, or the training does not fit into memory.
     """
     device, method = torch.device(config.device), recipe(x, config)
-    images = load_images(config.images)
+    images = load_images(config.images) if images is None else images
     parts = method.parts(images.to(device))
     parts.check_batch(config.batch_size)
     every_stop = method.stops(len(parts.train))
-    method.check_fits(images)
+    if checks_memory:
+        method.check_fits(images)
     net = method.network(images.classes, epoch_generator(config.seed, "network", 0))
     if config.compile:
         net.compile()

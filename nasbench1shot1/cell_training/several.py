@@ -38,8 +38,6 @@ TRAINING = "nasbench1shot1.cell_training.several:train_listed"
 """What a worker runs, as module:function."""
 OF_MACHINE = ("threads", "device")
 """Options whose defaults depend on the machine: a group keeps its own when it continues elsewhere."""
-TIMED = 4
-"""Number of networks whose steps are timed for an estimate."""
 
 
 @options_by_keyword("nb.train_cells(architectures, seeds=[0, 1, 2], epochs=12)")
@@ -112,11 +110,11 @@ def train_list(
     workers, options = WorkerOptions.split(options)
     console = console_or_new(console)
     folder = as_path(out, "out", is_option=True) if out is not None else Path("runs") / "trainings"
-    plan = _plan(entries, _checked_seeds(seeds), folder, table, workers, options)
+    plan = plan_trainings(entries, seeds, folder, table, workers, options)
     target = None if into is None else as_path(into, "into", is_option=True)
     if target is not None:
         check_table_folder(target, plan.group)
-    state = plan.check()
+    state = plan.check(dry_run)
     with workers.open_or_here(plan.config.device, int(plan.config.threads or 1), console) as places:
         _announce(plan, places.count, state, console)
         if dry_run:
@@ -179,23 +177,28 @@ class Plan:
         """The jobs that are not finished."""
         return [job for job in self.jobs if not job.is_finished]
 
-    def check(self) -> Any:
-        """Return the state of the first training before its first step; raises the errors that it would raise."""
+    def check(self, dry_run: bool = False) -> Any:
+        """Return the state of the first training before its first step; raises the errors that it would raise.
+
+        In a dry run, official images may be missing.
+        """
         from nasbench1shot1.cell_training.loop import begin
+        from nasbench1shot1.images.stand_ins import images_for_planning
 
         with cpu_threads(self.config.threads):
-            return begin(self.networks[0], self.config)
+            return begin(self.networks[0], self.config, images_for_planning(self.config.images) if dry_run else None)
 
 
-def _plan(
+def plan_trainings(
     entries: Sequence[Listed],
-    seeds: tuple[int, ...],
+    seeds: Sequence[int],
     folder: Path,
     table: "Table | None",
     workers: WorkerOptions,
     given: Mapping[str, Any],
 ) -> Plan:
     """Check everything that can be checked without images, and return what has to run; nothing is written."""
+    seeds = _checked_seeds(seeds)
     if "seed" in given:
         raise InvalidInputError(f"{option('seed')} sets a single seed: remove it, and give {option('seeds')}")
     found, networks = networks_of(entries, table)
@@ -356,13 +359,10 @@ def _announce(plan: Plan, workers: int, state: Any, console: "Console") -> None:
 
 def _seconds(plan: Plan) -> float:
     """Return the expected seconds of a training: the mean over a few networks, from timed steps."""
-    from nasbench1shot1.cell_training.loop import begin
-    from nasbench1shot1.cell_training.screen import remaining_seconds
+    from nasbench1shot1.cell_training.work import measured_networks, seconds_of_training
 
-    every = -(-len(plan.networks) // TIMED)
-    timed = plan.networks[::every]
-    with cpu_threads(plan.config.threads):
-        return sum(remaining_seconds(begin(network, plan.config)) for network in timed) / len(timed)
+    seconds = [seconds_of_training(network, plan.config) for network in measured_networks(plan.networks)]
+    return sum(seconds) / len(seconds)
 
 
 def _run(plan: Plan, workers: Workers, console: "Console") -> dict[str, str]:

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from nasbench1shot1.black_box_search.options import BlackBoxConfig
 from nasbench1shot1.commands.arguments import optimizer_name
+from nasbench1shot1.commands.dry_run import check_dry_run, show_dry_run
 from nasbench1shot1.commands.help_screen import OWN, default_variants
 from nasbench1shot1.commands.options import Asked, Hidden
 from nasbench1shot1.display.options import PICTURES
@@ -33,7 +34,7 @@ class BlackBox(Generic[Own]):
         "Measuring": ("table", "reference"),
         "Workers": option_names(WorkerOptions),
         "Pictures": (*PICTURES, "spread"),
-        "Running": ("out", "resume"),
+        "Running": ("out", "resume", "dry_run"),
     }
 
     common: BlackBoxConfig
@@ -44,6 +45,8 @@ class BlackBox(Generic[Own]):
     """Where the searches run."""
     out: Path | None = None
     """Folder of the new study; it must not exist. Default: runs/blackbox-OPTIMIZER-SPACE-SEED."""
+    dry_run: bool = False
+    """Print the expected disk space and time, and stop."""
     resume: Path | None = None
     """Folder of a stopped study to resume. Other options must equal the recorded ones; only --repeats may increase."""
     allow_module: str | None = None
@@ -91,4 +94,8 @@ class BlackBox(Generic[Own]):
 
         options = {**vars(self.common), **vars(self.own), **vars(self.where)}
         given = {name: value for name, value in options.items() if name in self.named}
+        if self.dry_run:
+            check_dry_run(resume=self.resume)
+            show_dry_run("blackbox", **given)
+            return
         black_box(out=self.out, resume=self.resume, allow_module=self.allow_module, **given)

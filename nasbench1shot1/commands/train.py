@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Self, TypeV
 
 from nasbench1shot1.cell_training.options import TrainingOptions, check_options, options_of
 from nasbench1shot1.commands.arguments import check_not_truncated, is_architecture
+from nasbench1shot1.commands.dry_run import check_dry_run, show_dry_run
 from nasbench1shot1.commands.help_screen import default_variants
 from nasbench1shot1.commands.options import Asked, Hidden, Positional
 from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError, UserError, option
@@ -57,9 +58,9 @@ class Train(Generic[Options]):
             *("numbering", "seed"),
         ),
         "Measuring": ("evaluate_every", "table"),
-        "Several architectures": ("list", "seeds", "into", "dry_run"),
+        "Several architectures": ("list", "seeds", "into"),
         "Workers": option_names(WorkerOptions),
-        "Running": ("out", "resume"),
+        "Running": ("out", "resume", "dry_run"),
     }
 
     what: Annotated[Positional[str | None], Form("ARCHITECTURE")] = None
@@ -85,7 +86,8 @@ class Train(Generic[Options]):
     """With --list: folder of a table with the results, which is written once all trainings are finished. It must not
     exist, unless it contains an earlier table of these trainings. Default: no table is written."""
     dry_run: bool = False
-    """With --list: print the number of trainings and the expected time, and stop."""
+    """Print the number of trainings, steps, FLOPs, memory, disk and expected hours, and stop; official images may be
+    missing."""
     where: ListWorkers = ListWorkers()
     """Where the trainings of a list run."""
 
@@ -123,6 +125,12 @@ class Train(Generic[Options]):
         table, console = load_table(self.table or self.options.BENCHMARK.table), literal_console()
         if self.what is not None and not is_architecture(self.what):
             table.keys.item_of(self.what)  # raises for text that is not a hash
+        if self.dry_run:
+            check_dry_run(resume=self.resume)
+            if self.what is None:
+                raise InvalidInputError("no architecture is given: name one, or give --list")
+            show_dry_run("train", architecture=self.what, table=table, **given)
+            return
         training = train_cell(self.what, out=self.out, resume=self.resume, table=table, console=console, **given)
         compare(training, table, console)
 
@@ -138,21 +146,23 @@ class Train(Generic[Options]):
                 named = option(name) if name == "resume" else f"'{given}'"
                 raise InvalidInputError(f"{option('list')} names the architectures: remove {named}")
         options = {name: getattr(self.options, name) for name in option_names(self.options) if name in self.named}
-        train_list(
+        entries, where = (
             read_list(file),
-            seeds=(0,) if self.seeds is None else parse_seeds(self.seeds),
-            out=Path("runs") / file.stem if self.out is None else self.out,
-            into=self.into,
-            table=None if self.table is None else load_table(self.table),
-            dry_run=self.dry_run,
-            console=literal_console(),
-            **self.where.given,
-            **options,
+            {
+                "seeds": (0,) if self.seeds is None else parse_seeds(self.seeds),
+                "out": Path("runs") / file.stem if self.out is None else self.out,
+                "table": None if self.table is None else load_table(self.table),
+                **self.where.given,
+            },
         )
+        if self.dry_run:
+            show_dry_run("train", architectures=entries, **where, **options)
+            return
+        train_list(entries, into=self.into, dry_run=False, console=literal_console(), **where, **options)
 
     def _check_is_single(self) -> None:
         """Raise InvalidInputError for an option that needs --list."""
-        given = {"seeds": self.seeds, "into": self.into, "dry_run": self.dry_run or None, **self.where.given}
+        given = {"seeds": self.seeds, "into": self.into, **self.where.given}
         if needing := [name for name, value in given.items() if value is not None]:
             raise InvalidInputError(
                 f"{option(needing[0])} applies only to several architectures: add {option('list')}, or remove it"

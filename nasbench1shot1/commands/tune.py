@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Generic, Self, TypeVar
 
 from nasbench1shot1.commands.arguments import optimizer_name
+from nasbench1shot1.commands.dry_run import check_dry_run, show_dry_run
 from nasbench1shot1.commands.help_screen import OWN
 from nasbench1shot1.commands.options import Asked, Hidden
 from nasbench1shot1.commands.search import MEASURING, RUNNING, SCALE, WEIGHTS, search_variants
@@ -64,6 +65,8 @@ class Tune(Generic[Own]):
     """Where the searches run."""
     out: Path | None = None
     """Folder of the new study; it must not exist. Default: runs/tune-OPTIMIZER-SPACE-TUNER-SEED."""
+    dry_run: bool = False
+    """Print steps, FLOPs, memory, disk and expected hours, and stop; official images may be missing."""
     resume: Path | None = None
     """Folder of a stopped study to resume. Only --iterations may increase; --workers and --scheduler may change."""
     allow_module: str | None = None
@@ -104,4 +107,8 @@ class Tune(Generic[Own]):
 
         options = {**vars(self.common), **vars(self.own), **vars(self.tuning), **vars(self.where)}
         given = {name: value for name, value in options.items() if name in self.named}
+        if self.dry_run:
+            check_dry_run(resume=self.resume)
+            show_dry_run("tune", **given)
+            return
         tune(out=self.out, resume=self.resume, allow_module=self.allow_module, **given)

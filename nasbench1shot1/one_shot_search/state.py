@@ -258,8 +258,13 @@ def _from_tensors(saved: Mapping[str, Any]) -> Unended:
     return Unended(saved["line"], parameters)
 
 
-def begin(options: SearchOptions) -> SearchState:
+def begin(options: SearchOptions, images: ImageSet | None = None, checks_memory: bool = True) -> SearchState:
     """Set up a search from resolved options: everything is drawn from its seed.
+
+    Args:
+        options: the options.
+        images: the image set, if it is loaded already or replaced by random images. Default: loaded by name.
+        checks_memory: whether a search that does not fit into the memory of its device is refused.
 
     Raises UserError for an unknown name, missing images, a batch larger than a half, or too little memory.
     """
@@ -272,8 +277,9 @@ def begin(options: SearchOptions) -> SearchState:
             f"{option('preset', 'original')} reproduces published code of one-shot searches, which does not have "
             f"{space.name}: use {option('preset', 'corrected')}"
         )
-    images, halves = load_halves(config)
-    check_fits(config, space, images.classes, images.side)
+    images, halves = load_halves(config, images)
+    if checks_memory:
+        check_fits(config, space, images.classes, images.side)
     check_batch(config, halves)
     net = Supernet(
         space,
@@ -304,7 +310,7 @@ def begin(options: SearchOptions) -> SearchState:
         images=images.to(device),
         split=halves,
     )
-    _check_cells(state)
+    _check_cells(state, checks_memory)
     return state
 
 
@@ -323,9 +329,13 @@ def constrain(state: SearchState, table: "Table | None" = None) -> None:
         state.method.constrain(costs.constraint(space, state.judge.within, dataset))
 
 
-def load_halves(config: SearchConfig) -> tuple[ImageSet, Split]:
-    """Load a search's images and split them into its two halves; raises as `load_images` and `split` do."""
-    images, rng = load_images(config.images), np.random.default_rng(config.seed)
+def load_halves(config: SearchConfig, images: ImageSet | None = None) -> tuple[ImageSet, Split]:
+    """Load a search's images, unless they are given, and split them into its two halves.
+
+    Raises the errors of `load_images` and `split_images`.
+    """
+    images = load_images(config.images) if images is None else images
+    rng = np.random.default_rng(config.seed)
     images = images.downsample(config.image_side or images.side)
     own = registry.one_shot(registry.search_space(config.space)).split
     scheme = scheme_for(images, own or PRESETS[config.preset].split)
@@ -382,7 +392,7 @@ def _phases(config: SearchConfig, method: OneShotOptimizer) -> tuple[Phase, ...]
     return tuple(phases)
 
 
-def _check_cells(state: SearchState) -> None:
+def _check_cells(state: SearchState, checks_memory: bool) -> None:
     """Raise InvalidInputError for phases that the epochs do not allow, and for cells that the method cannot train."""
     name, net = state.config.optimizer, state.net
     phases = _phases(state.config, state.method)
@@ -391,8 +401,9 @@ def _check_cells(state: SearchState) -> None:
     images, size = len(_rows(state.split, phases[0].data)[0]), state.config.batch_size + phases[0].batch_increase
     state.method.check_length(phases, -(-images // size))
     state.method.check_images(len(state.split.weights), len(state.split.architecture))
-    largest = largest_settings(state.config, phases)
-    check_fits(largest, net.space, state.images.classes, state.images.side, " in its largest phase")
+    if checks_memory:
+        largest = largest_settings(state.config, phases)
+        check_fits(largest, net.space, state.images.classes, state.images.side, " in its largest phase")
     if any(phase.trains == "batch-norm" for phase in phases) and not _has_affine_norm(net.cells):
         raise InvalidInputError(
             f"{name} trains only the scales and shifts of batch-norm, which the cells of {net.space.name} do not have: "

@@ -22,6 +22,7 @@ from nasbench1shot1.images.augment import Augmentation
 from nasbench1shot1.images.batches import batches, epoch_generator
 from nasbench1shot1.images.image_set import ImageSet, load_images
 from nasbench1shot1.images.splits import Split, scheme_for, split_images
+from nasbench1shot1.images.stand_ins import images_for_planning
 from nasbench1shot1.proxy_training.record import ProxyConfig, ProxyTrainings
 from nasbench1shot1.runs.checkpoints import checked_restore
 from nasbench1shot1.runs.divergence import check_network, checked_finite
@@ -112,14 +113,18 @@ class ProxyState:
             self.recorded = int(state["recorded"])
 
 
-def begin(config: ProxyConfig) -> ProxyState:
+def begin(config: ProxyConfig, images: ImageSet | None = None) -> ProxyState:
     """Set up the trainings of a resolved configuration without training.
+
+    Args:
+        config: the configuration.
+        images: the image set, if it is loaded already or replaced by random images. Default: loaded by name.
 
     Raises UserError if the space is unknown or has too few architectures, if images are missing, or if a batch has more
     images than the weight half.
     """
     space = registry.one_shot(registry.search_space(config.space))
-    images = load_images(config.images)
+    images = load_images(config.images) if images is None else images
     scheme = scheme_for(images, PRESETS[config.preset].split)
     halves = split_images(images, scheme, np.random.default_rng(config.seed), config.images_per_half)
     if config.batch_size > len(halves.weights):
@@ -235,10 +240,11 @@ def _advice(number: int, epoch: int) -> str:
 def seconds_per_architecture(config: ProxyConfig) -> float:
     """Estimate the seconds per training with a resolved configuration, as a mean over a few architectures.
 
-    Raises UserError if the trainings cannot begin, for example because images are missing.
+    Random images stand in for an official data set that is not installed. Raises UserError if the trainings cannot
+    begin for another reason.
     """
     with cpu_threads(config.threads):
-        state = begin(config)
+        state = begin(config, images_for_planning(config.images))
         numbers = range(min(TIMED, config.architectures))
         return sum(_seconds(state, number) for number in numbers) / len(numbers)
 

@@ -238,7 +238,8 @@ REFERENCE_IMAGES = 128  # images of the weight half, without augmentation, that 
 PATH_BATCH = 384  # images scored per pass of one architecture; larger batches do not fit into a CPU's cache
 MIXED_BATCH = 128  # images scored per pass that computes all operations
 STATISTICS_KEPT = 1024  # passes whose "recalibrated" statistics are in memory at a time, about 40 kB each
-LARGEST_ON_GPU = 2**29  # bytes of the widest feature map of a joint pass; about ten such maps exist at a time
+LARGEST_ON_GPU = 2**29  # bytes of the widest feature map of a joint pass
+MAPS_ON_GPU = 10  # number of such feature maps that exist at a time, about
 
 
 @dataclass(frozen=True)

@@ -291,7 +291,7 @@ def test_the_table_of_other_trainings_is_not_replaced(group: nb.TrainingGroup, i
     assert (table / "meta.json").read_bytes() == before and not (tmp_path / "run").exists()
 
 
-@pytest.mark.parametrize("given", [["--seeds", "0-1"], ["--into", "t"], ["--dry-run"], ["--workers", "2"]])
+@pytest.mark.parametrize("given", [["--seeds", "0-1"], ["--into", "t"], ["--workers", "2"]])
 def test_options_of_lists_need_a_list(given: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with exits(capsys, given[0], "--list"):
         cli.main(["train", CELL, "--out", str(tmp_path / "run"), *given])

@@ -173,7 +173,7 @@ def test_the_study_is_listed(capsys):
 def test_a_dry_run_reports_the_duration_and_writes_nothing(tmp_path, tiny, capsys):
     reproduce(tmp_path / "figure", "--dry-run", "--only", "channels-2")
     said = capsys.readouterr().out
-    assert not missing(said, "1 proxy", "5 architectures", "cells-3/channels-2 × 1", "minute")
+    assert not missing(said, "1 proxy", "5 architectures", "cells-3/channels-2", "minute")
     assert not (tmp_path / "figure").exists()
 
 

@@ -1,27 +1,23 @@
 """The paper's figures as data: planned searches, durations and drawn curves."""
 
 import io
-import re
 from dataclasses import replace
 
 import pytest
 from conftest import CHECKOUT
 from refusals import exits, missing, refuses
 from rich.console import Console
-from tiny_figures import ONLY, TINY, planned, reproduce, shrink
+from tiny_figures import ONLY, TINY, planned, reproduce, run_jobs_here, shrink
 
 import nasbench1shot1 as nb
 from nasbench1shot1 import cli
 from nasbench1shot1.experiments.reproduction import progress
 from nasbench1shot1.experiments.reproduction.figures import FIGURES as ALL_FIGURES
 from nasbench1shot1.experiments.reproduction.figures import OTHER_FIGURES
-from nasbench1shot1.experiments.reproduction.kinds import Cost
 from nasbench1shot1.experiments.reproduction.planning import open_figure
 from nasbench1shot1.experiments.reproduction.progress import FigureProgress
 from nasbench1shot1.experiments.reproduction.reproducing import reproduce as reproduce_figure
 from nasbench1shot1.experiments.reproduction.reproducing import stem
-from nasbench1shot1.images.image_set import load_images
-from nasbench1shot1.images.splits import is_whole
 from nasbench1shot1.jobs.makespan import makespan
 from nasbench1shot1.one_shot_search import estimate
 from nasbench1shot1.one_shot_search.options import search_options
@@ -273,25 +269,25 @@ def test_the_page_lists_every_figure_with_its_epochs_and_searches():
 def test_a_dry_run_reports_the_duration_and_writes_nothing(tmp_path, monkeypatch, capsys):
     shrink(monkeypatch)
     monkeypatch.setattr(estimate, "seconds_per_epoch", lambda options: 20.0)  # the measured time depends on the load
+    run_jobs_here(monkeypatch)
     reproduce(tmp_path / "figure", "--dry-run")
     said = capsys.readouterr().out
-    assert not missing(said, "4 searches", "60 epochs")
-    needs = r"about 5 min, [\d.]+ [MG]B of memory, 1 MB of disk each\n"  # it includes the memory of the tests' process
-    assert re.search(rf"darts/weight-decay-81e-4 × 2 seeds: search of 15 epochs, {needs}", said)
-    assert "seed-1" not in said
-    assert re.search(r"This will take about 10 min, up to [\d.]+ [MG]B of memory and \d MB of disk\.", said)
+    assert "figure12, quick scale: 4 searches of 15 epochs\n" in said
+    lines = [line.split() for line in said.splitlines() if "weight-decay-81e-4" in line]
+    assert [line[1:3] for line in lines] == [["2", "60"], ["10", "min"]]  # 2 × 15 epochs of 2 steps; 2 × 305 s
+    assert "This will take about 20 min on this machine." in said
     assert not (tmp_path / "figure").exists()
 
 
 @pytest.mark.parametrize(
-    ("name", "only", "curve"),
+    ("name", "only", "work"),
     [
-        ("figure12", "darts/weight-decay-1e-4", "darts/weight-decay-1e-4 × 1 seed: search of 50 epochs"),
-        ("figure17", "cells-3/channels-2", "cells-3/channels-2 × 1 seed: proxy of 150 architectures"),
+        ("figure12", "darts/weight-decay-1e-4", "1 search of 50 epochs"),
+        ("figure17", "cells-3/channels-2", "1 proxy of 150 architectures"),
     ],
 )
 def test_a_dry_run_of_the_papers_setting_does_not_need_the_official_images(
-    tmp_path, capsys, monkeypatch, name, only, curve
+    tmp_path, capsys, monkeypatch, name, only, work
 ):
     small = {"channels": 2, "cells": 1} if name == "figure12" else {}
     figure = ALL_FIGURES[name]
@@ -300,23 +296,14 @@ def test_a_dry_run_of_the_papers_setting_does_not_need_the_official_images(
     )
     cli.main(["reproduce", name, "--only", only, "--seeds", "0", "--out", str(tmp_path / "new"), "--dry-run"])
     said = capsys.readouterr().out
-    assert not missing(said, "cifar10", curve)
+    assert not missing(said, work, "random images of the size of cifar10", "CIFAR-10 is not installed", "download")
     assert list(tmp_path.iterdir()) == []
-
-
-def test_random_images_stand_in_for_the_whole_data_set(tmp_path):
-    jobs = planned("figure12", tmp_path, scale="full", only=["darts/weight-decay-1e-4"], seeds=[0])
-    with progress._stand_ins(jobs) as found:
-        images = load_images(found["cifar10"])
-        assert (len(images), images.side, images.classes) == (50_000, 32, 10)
-        assert images.dataset == "cifar10" and is_whole(images)
-        assert jobs[0].with_images(found).options == {**jobs[0].options, "images": found["cifar10"]}
 
 
 def test_the_disk_space_of_a_search_is_that_of_its_files(tmp_path):
     given = {**TINY, "channels": 16, "cells": 3, "epochs": 2, "keep_weights_every": 1, "device": "cpu"}
     (job,) = planned("figure12", tmp_path, only=["darts/weight-decay-1e-4"], seeds=[0], **given)
-    expected = job.of.cost(job).disk
+    expected = job.of.work(job).disk
     run = nb.search(out=tmp_path / "run", console=Console(quiet=True), **job.options)
     actual = sum(path.stat().st_size for path in run.folder.rglob("*"))
     assert actual / 2 < expected < 2 * actual
@@ -335,9 +322,7 @@ def test_the_estimate_is_corrected_by_measured_durations(tmp_path, monkeypatch):
     clock, said = [100.0], io.StringIO()
     monkeypatch.setattr(progress.time, "monotonic", lambda: clock[0])
     jobs = planned("figure12", tmp_path, only=ONLY, epochs=2)
-    watcher = FigureProgress(
-        jobs, {jobs[0].pace: Cost(10.0, 0.0)}, 2, Console(file=said, force_terminal=True, width=100)
-    )
+    watcher = FigureProgress(jobs, {jobs[0].pace: 10.0}, 2, Console(file=said, force_terminal=True, width=100))
     with watcher:
         assert watcher.seconds_left() == pytest.approx(50)
         for job in jobs[:2]:

@@ -83,7 +83,7 @@ def test_the_figure_end_to_end(tiny, monkeypatch, capsys):
     assert f"{work}; 2 are finished\n4 epochs to go" in printed
 
     run(tiny, "--dry-run")  # all is finished
-    assert "s1/darts × 2 seeds: search, finished\ns1/darts × 2 seeds: ranking, finished\n" in capsys.readouterr().out
+    assert f"{work}; 4 are finished\n" in capsys.readouterr().out
 
     run(tiny)  # all is finished
     assert f"{work}; 4 are finished" in capsys.readouterr().out
@@ -102,8 +102,10 @@ def test_a_dry_run_lists_searches_and_rankings(tiny, capsys, monkeypatch):
         monkeypatch.setattr(estimate, name, lambda *_: 1.0)
     run(tiny, "--dry-run")
     printed = capsys.readouterr().out
-    assert "s1/darts × 2 seeds: search of 2 epochs, less than a minute" in printed
-    assert "s1/darts × 2 seeds: ranking of 2 epochs, less than a minute" in printed
+    assert "2 searches of 2 epochs and 2 rankings of 2 epochs" in printed
+    rows = [line.split() for line in printed.splitlines() if line.startswith("s1/darts")]
+    assert [row[1:4] for row in rows[:2]] == [["search", "2", "8"], ["ranking", "2", "–"]]
+    assert "this will take less than a minute" in printed
     assert not tiny.exists()
 
 

@@ -19,9 +19,10 @@ from tiny_figures import planned as planned_at
 
 import nasbench1shot1 as nb
 from nasbench1shot1.display.colours import METHODS
-from nasbench1shot1.experiments.reproduction import kinds, planning, progress, reproducing
+from nasbench1shot1.experiments.reproduction import kinds, planning, reproducing
+from nasbench1shot1.experiments.reproduction.costs import tuning_options
 from nasbench1shot1.experiments.reproduction.figures import STUDY_SEED
-from nasbench1shot1.experiments.reproduction.kinds import Cost, FigureJob, tuning_options
+from nasbench1shot1.experiments.reproduction.kinds import FigureJob
 from nasbench1shot1.experiments.reproduction.planning import open_figure
 from nasbench1shot1.experiments.reproduction.progress import describe_work
 from nasbench1shot1.experiments.reproduction.reproducing import check_recorded
@@ -58,7 +59,7 @@ def test_studies_match_the_paper(name, space, optimizers, tmp_path):
     assert len(jobs) == 9 * len(optimizers)
     assert {job.options["config_space"] for job in jobs} == {space}
     for job in jobs:
-        plan = tuning_options(job).brackets
+        plan = tuning_options(job.options).brackets
         assert (plan.planned, job.units, plan.budgets) == (280, 17_100, (25, 50, 100))
         assert job.options["images"] == "cifar10"
         assert "images_per_half" not in job.options  # the corrected preset's 20,000 + 20,000
@@ -74,7 +75,7 @@ def test_the_quick_scale_has_the_sizes_of_the_shown_results(name, batch_size, tm
 
 def test_epochs_set_the_budgets(tmp_path):
     (job,) = planned("figure5", tmp_path, only=["s1/gdas"], epochs=8, seeds=[3])
-    plan = tuning_options(job).brackets
+    plan = tuning_options(job.options).brackets
     assert plan.budgets == (2, 4, 8) and job.options["seed"] == 3
     assert plan.planned == 26  # 4 + 2 + 1, 2 + 1, 3, and again
     assert job.units == 2 * ((4 * 2 + 2 * 4 + 8) + (2 * 4 + 8) + 3 * 8)
@@ -83,7 +84,7 @@ def test_epochs_set_the_budgets(tmp_path):
 def test_table_2_tunes_on_s3_and_searches_on_s1_and_s2(tmp_path):
     jobs = planned("table2", tmp_path, scale="full")
     studies, searches = [jobs[:3], jobs[3:]]
-    assert [(job.name, tuning_options(job).brackets.planned, job.stage) for job in studies] == [
+    assert [(job.name, tuning_options(job.options).brackets.planned, job.stage) for job in studies] == [
         (f"s3/{optimizer}/seed-0", 280, 0) for optimizer in ("darts", "gdas", "pc-darts")
     ]
     assert len(searches) == 2 * 3 * 2 * 6 and {job.units for job in searches} == {50}
@@ -176,7 +177,7 @@ def test_table_2_end_to_end(tmp_path, monkeypatch):
     monkeypatch.setattr(kinds, "KINDS", {**kinds.KINDS, **synthetic})
     monkeypatch.setattr(planning, "KINDS", kinds.KINDS)
     monkeypatch.setattr(WorkerOptions, "open", lambda *_, **__: this_process())
-    monkeypatch.setattr(progress, "_with_memory", lambda cost: Cost(1.0, 0.0))
+    monkeypatch.setattr(reproducing, "measure", lambda jobs: {job.pace: 1.0 for job in jobs})
     only, said = ["s1/gdas-*"], io.StringIO()
     arguments: dict[str, Any] = {"scale": "quick", "out": tmp_path / "out", "only": only, "device": "cpu"}
     picture = reproducing.reproduce("table2", console=Console(file=said, width=120), **arguments)

@@ -226,8 +226,8 @@ def test_the_last_eigenvalue_is_measured_before_the_final_selection(tmp_path, mo
 def test_the_estimate_counts_the_final_selection_once(monkeypatch):
     name = f"{EvolvesAtTheEnd.__module__}:{EvolvesAtTheEnd.__qualname__}"
     state = tiny_state(optimizer=name, **SMALL[EvolvesAtTheEnd])
-    monkeypatch.setattr(estimate, "_timed", lambda state, epoch, share, *_: estimate._Timed(share, 2.0, 20.0, 0.0))
-    monkeypatch.setattr(estimate, "_seconds_to_score", lambda state, scorings: float(sum(a * n for a, n in scorings)))
+    monkeypatch.setattr(estimate, "_costs_of", lambda state, epoch, share, *_: estimate._Costs(share, 2.0, 20.0, 0.0))
+    monkeypatch.setattr(estimate, "cost_to_score", lambda state, scorings, _: float(sum(a * n for a, n in scorings)))
     epochs = state.config.epochs
     trained = epochs * (2 * len(state.split.weights) + 20) + 20  # with the error before training
     scored = sum(number * images for number, images in state.method.scorings(state.config.batch_size, 20))

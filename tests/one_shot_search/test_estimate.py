@@ -13,19 +13,20 @@ from tiny_search import FOR_CELLS, FOR_TINY, UNLIKE, generator, search, tiny_sta
 import nasbench1shot1 as nb
 from nasbench1shot1.conformance.search_steps import SilentReporter
 from nasbench1shot1.conformance.tiny_search import are_identical
-from nasbench1shot1.one_shot_search import estimate, loop, measurements
+from nasbench1shot1.one_shot_search import estimate, loop, measurements, meters
 from nasbench1shot1.one_shot_search.loop import begin_epoch
 from nasbench1shot1.one_shot_search.measurements import MOST_ITERATIONS
 from nasbench1shot1.one_shot_search.options import search_options
 from nasbench1shot1.one_shot_search.state import constrain
 
+CLOCK = meters.Clock()
 SELECTING = ("random-ws", "enas", "setn", "spos", "is-darts")
 
 
 @pytest.fixture(autouse=True)
 def ticking_clock(monkeypatch):
     ticks = count()
-    monkeypatch.setattr("nasbench1shot1.one_shot_search.estimate.time.perf_counter", lambda: float(next(ticks)))
+    monkeypatch.setattr(meters.time, "perf_counter", lambda: float(next(ticks)))
 
 
 @pytest.mark.parametrize("batch_norm", ["batch", "recalibrated"])
@@ -41,13 +42,13 @@ def ticking_clock(monkeypatch):
 )
 def test_the_estimate_counts_every_image_of_a_selection(optimizer, options, batch_norm, monkeypatch):
     state = tiny_state(optimizer=optimizer, evaluation_batch_norm=batch_norm, **options)
-    monkeypatch.setattr(estimate, "TIMED_SCORED_IMAGES", 30)
+    monkeypatch.setattr(meters.Clock, "scored_images", 30)
     shared, wanted = state.shared_weights(0), 0.0
     for architectures, images in state.method.scorings(state.config.batch_size, len(state.split.architecture)):
-        together = min(architectures, estimate.TIMED_ARCHITECTURES)
+        together = min(architectures, meters.TIMED_ARCHITECTURES)
         wanted += shared.images_passed(architectures, images) / shared.images_passed(together, min(images, 30))
     scorings = state.method.scorings(state.config.batch_size, len(state.split.architecture))
-    assert estimate._seconds_to_score(state, scorings) == pytest.approx(wanted)
+    assert estimate.cost_to_score(state, scorings, CLOCK) == pytest.approx(wanted)
     assert (wanted > 0) is (optimizer != "darts")
 
 
@@ -57,11 +58,11 @@ def test_the_estimate_assumes_all_power_iterations(monkeypatch):
     def looks(state, epoch, most_iterations):
         asked.append(most_iterations)
         for _ in range(10 + most_iterations):
-            estimate.time.perf_counter()
+            meters.time.perf_counter()
         return 1.0
 
     monkeypatch.setattr(estimate, "dominant_eigenvalue", looks)
-    seconds = estimate._seconds_of_the_eigenvalue(tiny_state(hessian_eigenvalue=True))
+    seconds = estimate._cost_of_the_eigenvalue(tiny_state(hessian_eigenvalue=True), CLOCK)
     assert asked == [1, 2]
     assert seconds == 1 + 10 + MOST_ITERATIONS
 
@@ -123,13 +124,13 @@ def test_estimating_takes_few_steps_and_no_second_network(monkeypatch):
     monkeypatch.setattr(loop, "weight_step", lambda *arguments: steps.append(arguments) or real(*arguments))
     monkeypatch.setattr(estimate, "begin", None)
     estimate.expected_seconds(state, 2)
-    assert len(steps) == 1 + estimate.TIMED_STEPS
+    assert len(steps) == 1 + meters.TIMED_STEPS
 
 
 def test_a_failed_estimate_leaves_the_search_unchanged(monkeypatch):
     state = tiny_state()
     before = deepcopy(state.net.state_dict())
-    monkeypatch.setattr(estimate, "_seconds_to_evaluate", lambda state, epoch: 1 / 0)
+    monkeypatch.setattr(estimate, "_cost_to_evaluate", lambda state, epoch, meter: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         estimate.expected_seconds(state, 2)
     assert are_identical(state.net.state_dict(), before)
@@ -176,11 +177,11 @@ def test_times_are_interpolated_by_the_share_of_candidates_that_is_left(monkeypa
     state = tiny_state(optimizer="sgas", images_per_half=60, **DECIDING["sgas"])
     rehearsed = []
 
-    def timed(state, epoch, share, scores_mixings):
+    def timed(state, epoch, share, scores_mixings, meter):
         rehearsed.append(epoch)
-        return estimate._Timed(share, image=1.0 + share, error=10 * share, mixing=0.0)
+        return estimate._Costs(share, image=1.0 + share, error=10 * share, mixing=0.0)
 
-    monkeypatch.setattr(estimate, "_timed", timed)
+    monkeypatch.setattr(estimate, "_costs_of", timed)
     shares = [state.method.remaining_share(epoch, state.phases) for epoch in range(3, 9)]
     assert estimate.expected_seconds(state, 6) == pytest.approx(
         sum(60 * (1 + share) + 10 * share for share in shares) + 10 * shares[0]  # the error before training, too
@@ -190,15 +191,15 @@ def test_times_are_interpolated_by_the_share_of_candidates_that_is_left(monkeypa
 
 def test_every_stage_is_rehearsed_with_its_channels_and_operations(monkeypatch):
     state = tiny_state(optimizer="drnas-progressive", channels=4, epochs=8, warm_start_epochs=1)
-    seen, real = [], estimate._seconds_per_image
+    seen, real = [], meters.Clock.per_image
 
-    def spied(state, epoch):
-        seconds = real(state, epoch)
+    def spied(clock, state, epoch):
+        seconds = real(clock, state, epoch)
         excluded = any("operations" in name for name in state.method.structure())
         seen.append((epoch, state.net.partial_channels, state.phase(epoch).moves_parameters, excluded))
         return seconds
 
-    monkeypatch.setattr(estimate, "_seconds_per_image", spied)
+    monkeypatch.setattr(meters.Clock, "per_image", spied)
     estimate.expected_seconds(state, 8)
     assert seen == [(1, 4, False, False), (4, 4, True, False), (5, 2, False, True), (8, 2, True, True)]
     assert state.net.partial_channels == 4 and not state.method.allowed.is_restricted
@@ -210,14 +211,14 @@ def test_the_steps_of_lambda_after_several_weight_steps_are_timed_in_proportion(
     monkeypatch.setattr(type(state.method), "architecture_step", lambda self, step: moved.append(len(weights)))
     real = loop.weight_step
     monkeypatch.setattr(loop, "weight_step", lambda *given: weights.append(1) or real(*given))
-    estimate._seconds_per_image(state, 1)
+    CLOCK.per_image(state, 1)
     assert moved == [0, 3] and len(weights) == 4  # the first step is not timed
 
 
 def test_the_best_epoch_of_gaea_costs_a_further_evaluation(monkeypatch):
-    monkeypatch.setattr(estimate, "_seconds_per_image", lambda state, epoch: 0.0)
-    monkeypatch.setattr(estimate, "_seconds_to_evaluate", lambda state, epoch: 5.0)
-    monkeypatch.setattr(estimate, "_seconds_per_scored_image", lambda state, epoch: 1.0)
+    monkeypatch.setattr(meters.Clock, "per_image", lambda clock, state, epoch: 0.0)
+    monkeypatch.setattr(estimate, "_cost_to_evaluate", lambda state, epoch, meter: 5.0)
+    monkeypatch.setattr(estimate, "_cost_per_scored_image", lambda state, epoch, meter: 1.0)
     plain, best = (tiny_state(optimizer="gaea", returned_epoch=which) for which in ("last", "best"))
     passed = best.shared_weights(0).images_passed(1, len(best.split.architecture))
     assert estimate.expected_seconds(plain, 4) == 5 * 5
@@ -225,9 +226,9 @@ def test_the_best_epoch_of_gaea_costs_a_further_evaluation(monkeypatch):
 
 
 def test_previews_and_measures_of_candidates_are_counted(monkeypatch):
-    monkeypatch.setattr(estimate, "_seconds_per_image", lambda state, epoch: 0.0)
-    monkeypatch.setattr(estimate, "_seconds_to_evaluate", lambda state, epoch: 0.0)
-    monkeypatch.setattr(estimate, "_seconds_per_scored_image", lambda state, epoch: 1.0)
+    monkeypatch.setattr(meters.Clock, "per_image", lambda clock, state, epoch: 0.0)
+    monkeypatch.setattr(estimate, "_cost_to_evaluate", lambda state, epoch, meter: 0.0)
+    monkeypatch.setattr(estimate, "_cost_per_scored_image", lambda state, epoch, meter: 1.0)
     for images, halves in (("weight-half", 1), ("all", 2)):
         state = tiny_state(optimizer="is-darts", training_images=images, preview_batches=1, **DECIDING["is-darts"])
         shared, half = state.shared_weights(0), len(state.split.architecture)
@@ -242,24 +243,24 @@ def test_the_rehearsal_has_the_bounds_of_the_search(monkeypatch):
     monkeypatch.setattr(expectation, "excess", lambda *given: penalties.append(given) or real(*given))
     state = tiny_state(space="s1", batch_size=4, cost_weight=1.0, max_parameters=2e6)
     constrain(state)
-    assert estimate.expected_seconds(state, 2) > 0 and len(penalties) == 1 + estimate.TIMED_STEPS
+    assert estimate.expected_seconds(state, 2) > 0 and len(penalties) == 1 + meters.TIMED_STEPS
     penalties.clear()
-    assert estimate.seconds_per_epoch(state.options) > 0 and len(penalties) == 1 + estimate.TIMED_STEPS
+    assert estimate.seconds_per_epoch(state.options) > 0 and len(penalties) == 1 + meters.TIMED_STEPS
 
 
 def test_noisy_evaluations_pass_the_reference_images_for_every_batch(monkeypatch):
     monkeypatch.setattr(estimate, "MIXED_BATCH", 10)
     quiet, noisy = (tiny_state(optimizer="drnas", evaluation_noise=noise) for noise in (False, True))
-    once, often = (estimate._seconds_to_evaluate(state, 1) for state in (quiet, noisy))
+    once, often = (estimate._cost_to_evaluate(state, 1, CLOCK) for state in (quiet, noisy))
     passed = [quiet.shared_weights(0).images_passed(parts, 40 // parts) for parts in (1, 4)]
     assert often / once == pytest.approx(passed[1] / passed[0])
 
 
 def only_scoring(monkeypatch, seconds: float = 1.0) -> None:
     """Let scoring a mixing take time per image, and nothing else."""
-    monkeypatch.setattr(estimate, "_seconds_per_image", lambda state, epoch: 0.0)
-    monkeypatch.setattr(estimate, "_seconds_to_evaluate", lambda state, epoch: 0.0)
-    monkeypatch.setattr(estimate, "_seconds_per_scored_image", lambda state, epoch: seconds)
+    monkeypatch.setattr(meters.Clock, "per_image", lambda clock, state, epoch: 0.0)
+    monkeypatch.setattr(estimate, "_cost_to_evaluate", lambda state, epoch, meter: 0.0)
+    monkeypatch.setattr(estimate, "_cost_per_scored_image", lambda state, epoch, meter: seconds)
 
 
 @pytest.mark.parametrize("space", ["s1", "nb201"])
@@ -302,8 +303,8 @@ def test_stages_with_equal_channels_are_rehearsed_apart(monkeypatch):
         partial_channels=2,
         second_partial_channels=2,
     )
-    monkeypatch.setattr(estimate, "_seconds_per_image", lambda state, epoch: float(state.method.stage + (epoch > 4)))
-    monkeypatch.setattr(estimate, "_seconds_to_evaluate", lambda state, epoch: 0.0)
+    monkeypatch.setattr(meters.Clock, "per_image", lambda clock, state, e: float(state.method.stage + (e > 4)))
+    monkeypatch.setattr(estimate, "_cost_to_evaluate", lambda state, epoch, meter: 0.0)
     assert estimate.expected_seconds(state, 8) == 40 * 4 * (1 + 2)
 
 

@@ -1,0 +1,1 @@
+"""Plans: what runs need before they start, as frames, screens and pages."""

@@ -1,0 +1,263 @@
+"""`nb.plan`: what a figure, or a run of any kind, needs before it starts, without images and without a GPU."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from nasbench1shot1.experiments.planning.plan import Plan, Row
+from nasbench1shot1.experiments.reproduction.figures import FIGURES
+from nasbench1shot1.experiments.reproduction.forecast import Counts, Report, figure_plan, no_report
+from nasbench1shot1.experiments.reproduction.kinds import KINDS, FigureJob
+from nasbench1shot1.experiments.reproduction.planning import open_figure
+from nasbench1shot1.experiments.reproduction.progress import describe_work
+from nasbench1shot1.ground.arguments import options_by_keyword
+from nasbench1shot1.ground.errors import InvalidInputError, option, unknown_name
+from nasbench1shot1.ground.text import counted
+from nasbench1shot1.jobs.job import Workers
+from nasbench1shot1.jobs.pool import WorkerOptions, this_process
+from nasbench1shot1.registry import with_names
+from nasbench1shot1.runs.devices import USUAL, gpus
+from nasbench1shot1.runs.options import absolute_file
+from nasbench1shot1.runs.work import Work
+
+if TYPE_CHECKING:
+    import pandas
+
+
+@options_by_keyword('nb.plan("figure2", scale="full")')
+def plan(
+    what: str,
+    *,
+    gpus: Sequence[str] = USUAL,
+    measure: bool = True,
+    **options: Any,
+) -> "pandas.DataFrame":
+    """Return what a figure, or runs of a command, need: steps, FLOPs, memory, disk and expected hours.
+
+    FLOPs and memory are counted in a few small steps on the CPU. Neither images nor a GPU are needed: random images
+    stand in for official data sets that are not installed. docs/full_scale.md explains the formula and its errors.
+
+    Args:
+        what: a figure, such as "figure2"; or a command: "search", "tune", "correlate", "blackbox" or "train".
+        gpus: names of GPUs (`runs.devices.GPUS`).
+        measure: whether to time a few steps of each kind of run on this machine, which can take minutes. Otherwise,
+            the hours on this machine are NaN.
+        options: for a figure, the arguments of `nb1shot1 reproduce`: scale="quick", only=["s1"], seeds=[0], …. For a
+            command, its options: optimizer="gdas", seeds=[0, 1], …; run="runs/a" for "correlate", and
+            architectures=[…] for "train".
+
+    Returns:
+        A row for each curve and kind of run. `runs` is the number of runs. `steps`, `forward_flops`, `backward_flops`,
+        `disk` (bytes) and all hours are for all of them, one after another; a multiply-add is two FLOPs. `gpu_memory`
+        and `memory` are bytes that one run needs. `hours_here` is NaN if not measured, and the hours of a GPU are NaN
+        if its memory does not suffice. The attribute `attrs` has the formula and notes.
+
+    Raises:
+        InvalidInputError: an unknown name or option, or a value out of range.
+    """
+    return make_plan(what, gpus, measure, **options).as_frame()
+
+
+def make_plan(
+    what: str,
+    on: Sequence[str] = USUAL,
+    measure: bool = True,
+    counts: Counts | None = None,
+    report: Report = no_report,
+    **options: Any,
+) -> Plan:
+    """Return the plan of a figure or a command.
+
+    Args:
+        what: as in `plan`.
+        on: names of GPUs.
+        measure: as in `plan`.
+        counts: work that is known from other plans; what is counted is added.
+        report: receives what is being done, in words.
+        options: as in `plan`.
+    """
+    gpus(on)  # raises for an unknown name
+    how = How(tuple(on), measure, {} if counts is None else counts, report)
+    if what in FIGURES:
+        return replace(_of_figure(what, how, **options), name=what)
+    if what in COMMANDS:
+        return replace(COMMANDS[what](how, with_names(options)), name=what)
+    if what.startswith(("figure", "table", "nas", "nats")):
+        open_figure(what)  # raises for a figure that is not drawn
+    raise unknown_name("figure or command", what, [*FIGURES, *COMMANDS])
+
+
+class How(NamedTuple):
+    """How a plan is made: arguments of `make_plan`."""
+
+    gpus: tuple[str, ...]
+    measure: bool
+    counts: Counts
+    report: Report
+
+    def plan(self, title: str, jobs: Sequence[FigureJob], workers: Workers) -> Plan:
+        """Return the plan of jobs with these workers."""
+        return figure_plan(title, jobs, self.counts, self.gpus, workers if self.measure else None, self.report)
+
+
+# Figures --------------------------------------------------------------------------------------------------------------
+
+
+def _of_figure(
+    name: str,
+    how: "How",
+    scale: str = "full",
+    only: Sequence[str] = (),
+    seeds: Sequence[int] | None = None,
+    **options: Any,
+) -> Plan:
+    figure = open_figure(name, only)
+    where, given = WorkerOptions.split(options)
+    figure.check_options(given)
+    given = {key: absolute_file(value) or value if key == "images" else value for key, value in given.items()}
+    with _folder() as folder, _workers(where, figure.kind.device, given, default=None) as places:
+        figure = figure.on_table(scale, given, places.call)
+        jobs = figure.jobs(scale, folder, given, seeds, places.call)
+        made = how.plan(f"{name}, {scale} scale: {describe_work(jobs)}", jobs, places)
+    return replace(made, notes=(*filter(None, [figure.figure.note]), *made.notes))
+
+
+@contextmanager
+def _folder() -> Iterator[Path]:
+    """Yield a folder in which no run has begun."""
+    with TemporaryDirectory() as folder:
+        yield Path(folder) / "plan"
+
+
+@contextmanager
+def _workers(
+    where: WorkerOptions, device: str, options: Mapping[str, Any], default: int | None = 1
+) -> Iterator[Workers]:
+    """Yield the workers that would run jobs, on whose machine steps are timed."""
+    from nasbench1shot1.ground.text import literal_console
+
+    threads = int(options.get("threads") or 1)
+    with where.open(options.get("device") or device, threads, literal_console(), default=default) as workers:
+        yield workers
+
+
+# Commands -------------------------------------------------------------------------------------------------------------
+
+
+def _of_jobs(kind: str, how: "How", options: Sequence[dict[str, Any]]) -> Plan:
+    """Return the plan of runs of a kind, one for each of the options, in this process."""
+    with _folder() as folder, this_process() as here:
+        jobs = [
+            _job(kind, folder / str(number), own, resolved)
+            for number, (own, resolved) in enumerate(zip(options, map(KINDS[kind].resolve, options), strict=True))
+        ]
+        return how.plan(describe_work(jobs), jobs, here)
+
+
+def _job(kind: str, folder: Path, given: Mapping[str, Any], options: dict[str, Any], **more: Any) -> FigureJob:
+    named = {**given, **options}
+    return FigureJob(
+        name=folder.name,
+        command=KINDS[kind].command,
+        folder=folder,
+        options=options,
+        panel=str(named["space"]),
+        curve=str(named["optimizer"]),
+        kind=kind,
+        **more,
+    )
+
+
+def _of_search(how: "How", options: dict[str, Any]) -> Plan:
+    from nasbench1shot1.one_shot_search.options import SearchConfig
+
+    _, given = WorkerOptions.split(options)
+    seeds = given.pop("seeds", None)
+    each = [given] if seeds is None else [{**given, "seed": seed} for seed in seeds]
+    if not each:
+        raise InvalidInputError(f"{option('seeds')} is empty: give at least one seed, such as {option('seeds', '0-5')}")
+    usual = {"optimizer": SearchConfig.optimizer, "space": SearchConfig.space}
+    return _of_jobs("search", how, [{**usual, **_known(own)} for own in each])
+
+
+def _of_study(how: "How", options: dict[str, Any]) -> Plan:
+    from nasbench1shot1.tuning.options import TuningOptions, study_options
+
+    _, given = WorkerOptions.split(options)
+    found = study_options(given)  # raises for an unknown option
+    usual = {"optimizer": TuningOptions.optimizer, "space": TuningOptions.space, "seed": TuningOptions.seed}
+    return _of_jobs("study", how, [{**usual, **_known(given), "threads": found.fixed.get("threads")}])
+
+
+def _of_black_box(how: "How", options: dict[str, Any]) -> Plan:
+    from nasbench1shot1.black_box_search.options import BlackBoxConfig
+
+    _, given = WorkerOptions.split(options)
+    usual = {"optimizer": BlackBoxConfig.optimizer, "space": BlackBoxConfig.space}
+    return _of_jobs("black-box", how, [{**usual, **_known(given)}])
+
+
+def _of_ranking(how: "How", options: dict[str, Any]) -> Plan:
+    from nasbench1shot1.experiments.correlation.correlating import RankingKind
+    from nasbench1shot1.experiments.correlation.planning import sizes_of
+    from nasbench1shot1.one_shot_search.options import recorded_search
+    from nasbench1shot1.one_shot_search.record import Run, open_search
+    from nasbench1shot1.runs.folder import CONFIG
+
+    if (named := options.pop("run", None)) is None:
+        raise InvalidInputError(f"no run is given: give {option('run')} the folder of a search")
+    run: Run = named if isinstance(named, Run) else open_search(getattr(named, "folder", named))
+    wanted = RankingKind(run).options(options)
+    search = recorded_search(run.config, run.folder / CONFIG).as_dict()
+    with _folder() as folder, this_process() as here:
+        job = _job("ranking", folder, search, sizes_of(run, wanted), search=search)
+        return how.plan(describe_work([job]), [job], here)
+
+
+def _of_training(how: "How", options: dict[str, Any]) -> Plan:
+    from nasbench1shot1.cell_training.work import measured_networks, seconds_of_training, work_of_training
+
+    where, given = WorkerOptions.split(options)
+    networks, config, runs = _trainings(where, given)
+    some, work = measured_networks(networks), Work()
+    for network in some:
+        work = work.followed_by(work_of_training(network, config))
+    seconds = [seconds_of_training(network, config) for network in some] if how.measure else []
+    known = runs * sum(seconds) / len(some) if how.measure else None
+    row = Row(config.BENCHMARK.title, "training", runs, work.repeated(runs / len(some)), known)
+    return Plan(f"{counted(runs, 'training')} of {counted(config.epochs, 'epoch')}", (row,), how.gpus)
+
+
+def _trainings(where: WorkerOptions, options: dict[str, Any]) -> tuple[list[Any], Any, int]:
+    """Return the networks to train, their resolved options, and the number of trainings that are not finished."""
+    from nasbench1shot1.cell_training.lists import Listed, listed, networks_of
+    from nasbench1shot1.cell_training.several import plan_trainings
+
+    table, seeds, out = (options.pop(name, None) for name in ("table", "seeds", "out"))
+    one, several = (options.pop(name, None) for name in ("architecture", "architectures"))
+    if (one is None) == (several is None):
+        raise InvalidInputError(f"give {option('architecture')}, or several {option('architectures')}")
+    if one is not None:
+        found, networks = networks_of([Listed("the architecture", one)], table)
+        return networks, found.load("training").from_options(_known(options)), 1
+    entries = several if isinstance(several, list) and isinstance(several[0], Listed) else listed(several)
+    with _folder() as unused:
+        made = plan_trainings(entries, (0,) if seeds is None else seeds, out or unused, table, where, options)
+    return made.networks, made.config, len(made.todo)
+
+
+def _known(options: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if value is not None}
+
+
+COMMANDS: Mapping[str, Callable[[How, dict[str, Any]], Plan]] = {
+    "search": _of_search,
+    "tune": _of_study,
+    "correlate": _of_ranking,
+    "blackbox": _of_black_box,
+    "train": _of_training,
+}
+"""The commands whose runs can be planned."""

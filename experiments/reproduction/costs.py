@@ -1,0 +1,182 @@
+"""What the runs of figures cost, by kind: seconds of a unit on this machine, and work that depends on no machine."""
+
+import time
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from nasbench1shot1.black_box_search.options import black_box_options
+from nasbench1shot1.black_box_search.repeats import Repeats, table_of_study
+from nasbench1shot1.experiments.correlation.state import CONTROLLER_DRAWS
+from nasbench1shot1.experiments.reproduction.parts import Options
+from nasbench1shot1.ground.errors import UserError
+from nasbench1shot1.one_shot_search.options import search_options
+from nasbench1shot1.proxy_training.record import proxy_config
+from nasbench1shot1.registry import search_space
+from nasbench1shot1.runs.folder import as_json_line
+from nasbench1shot1.runs.options import option_names
+from nasbench1shot1.runs.work import Work
+from nasbench1shot1.tuning.options import TuningOptions, study_options
+
+TRIAL = 1.0
+"""Seconds of a trial of a study besides its epochs."""
+PICTURES = 200_000
+"""Bytes of a run's pictures, options and summary."""
+LOOK_UPS = 0.25e9
+"""Bytes of a process that only looks up a table, without PyTorch."""
+RECORD_OF_SEARCH = 4_000
+SCORED = 40
+"""Bytes that a ranking stores for each architecture."""
+CONTROLLER = "controller"
+"""The value of `architectures` with which a ranking evaluates samples of ENAS's controller."""
+
+
+class Costed(Protocol):
+    """What costs depend on: attributes of `kinds.FigureJob`."""
+
+    @property
+    def options(self) -> Options:
+        """Resolved options of the run."""
+
+    @property
+    def search(self) -> Options:
+        """Resolved options of the search that a ranking evaluates."""
+
+    @property
+    def units(self) -> int:
+        """Number of units of the whole run."""
+
+
+# Searches -------------------------------------------------------------------------------------------------------------
+
+
+def search_seconds(options: Options) -> float:
+    """Return the expected seconds of an epoch of a search."""
+    from nasbench1shot1.one_shot_search.estimate import seconds_per_epoch
+
+    return seconds_per_epoch(search_options(_without_best(options)))
+
+
+def search_work(options: Options) -> Work:
+    """Return the work of a search."""
+    from nasbench1shot1.one_shot_search.work import work_of_search
+
+    return work_of_search(search_options(_without_best(options)))
+
+
+def _without_best(options: Options) -> dict[str, Any]:
+    """Return the options of a search without the name of a study whose best configuration it has."""
+    return {name: value for name, value in options.items() if name != "best"}
+
+
+# Rankings of searches -------------------------------------------------------------------------------------------------
+
+
+def ranking_seconds(job: Costed) -> float:
+    """Return the expected seconds to evaluate all architectures at an epoch."""
+    from nasbench1shot1.one_shot_search.estimate import seconds_to_score
+
+    return seconds_to_score(search_options(dict(job.search)), ranked_architectures(job), _images(job))
+
+
+def ranking_work(job: Costed) -> Work:
+    """Return the work of a ranking at all its epochs."""
+    from nasbench1shot1.one_shot_search.work import work_to_score
+
+    architectures = ranked_architectures(job)
+    of_epoch = work_to_score(search_options(dict(job.search)), architectures, _images(job))
+    every = of_epoch.repeated(job.units)
+    return every.followed_by(Work(disk=PICTURES + SCORED * architectures * job.units))
+
+
+def ranked_architectures(job: Costed) -> int:
+    """Return the number of architectures that a ranking evaluates at an epoch."""
+    wanted = job.options["architectures"]
+    if wanted == CONTROLLER:
+        return CONTROLLER_DRAWS
+    if wanted != "all":
+        return int(wanted)
+    found = search_space(str(job.search["space"]))
+    return found.count("no_loose_ends" if "no_loose_ends" in found.kinds else "all")
+
+
+def _images(job: Costed) -> int:
+    return int(job.options["images"])
+
+
+# Studies of tuned optimizers ------------------------------------------------------------------------------------------
+
+
+def tuning_options(options: Options) -> TuningOptions:
+    """Return the options of a study without those of its searches."""
+    names = option_names(TuningOptions)
+    return TuningOptions(**{name: value for name, value in options.items() if name in names})
+
+
+def searches_by_epochs(options: Options) -> Mapping[int, int]:
+    """Return the number of searches of a study, by their number of epochs."""
+    plan, found = tuning_options(options).brackets, dict[int, int]()
+    for bracket in range(plan.iterations):
+        for epochs, count in plan.plan(bracket):
+            found[epochs] = found.get(epochs, 0) + count
+    return found
+
+
+def study_seconds(job: Costed) -> float:
+    """Return the expected seconds of an epoch of a study's searches."""
+    each = search_seconds(study_options(job.options).search.as_dict())
+    return each + TRIAL * sum(searches_by_epochs(job.options).values()) / job.units
+
+
+def study_work(job: Costed) -> Work:
+    """Return the work of a study, all of whose searches start from scratch and have the default hyperparameters."""
+    options = study_options(job.options).search.as_dict()
+    total = Work(disk=PICTURES)
+    for epochs, count in searches_by_epochs(job.options).items():
+        total = total.followed_by(search_work({**options, "epochs": epochs}).repeated(count))
+    return total
+
+
+# Trainings of proxies -------------------------------------------------------------------------------------------------
+
+
+def proxy_seconds(job: Costed) -> float:
+    """Return the expected seconds of a training."""
+    from nasbench1shot1.proxy_training.loop import seconds_per_architecture
+
+    return seconds_per_architecture(proxy_config(job.options))
+
+
+def proxy_work(job: Costed) -> Work:
+    """Return the work of all trainings of a size of the proxy."""
+    from nasbench1shot1.proxy_training.work import work_of_proxies
+
+    return work_of_proxies(proxy_config(job.options))
+
+
+# Black-box studies ----------------------------------------------------------------------------------------------------
+
+
+def black_box_seconds(job: Costed) -> float:
+    """Return the seconds of the second search of a study; the first one opens the table's columns."""
+    repeats = _repeats(job)
+    repeats.line(0)
+    started = time.perf_counter()
+    repeats.line(1)
+    return time.perf_counter() - started
+
+
+def black_box_work(job: Costed) -> Work:
+    """Return the work of a study, which looks up trainings and computes no network; its record needs disk space.
+
+    If the table does not cover the space, the record of a search counts as `RECORD_OF_SEARCH` bytes.
+    """
+    try:
+        size = len(as_json_line(_repeats(job).line(0)))
+    except UserError:
+        size = RECORD_OF_SEARCH
+    return Work(memory=LOOK_UPS, disk=PICTURES + job.units * size)
+
+
+def _repeats(job: Costed) -> Repeats:
+    options = black_box_options(job.options)
+    return Repeats(options, table_of_study(options))

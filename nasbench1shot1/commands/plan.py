@@ -1,0 +1,141 @@
+"""`nb1shot1 plan`: what figures need."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+
+from nasbench1shot1.commands.dry_run import make_plan, show_plan
+from nasbench1shot1.commands.options import Hidden, Positional
+from nasbench1shot1.commands.reproduce import GIVEN
+from nasbench1shot1.ground.errors import InvalidInputError, option, switch
+from nasbench1shot1.ground.text import print_to_stderr
+from nasbench1shot1.runs.devices import USUAL, GPUName
+from nasbench1shot1.runs.machine import Device
+from nasbench1shot1.runs.options import Form, Images, Names, Range, Seeds, TableName
+
+if TYPE_CHECKING:
+    from nasbench1shot1.experiments.all_plans import AllPlans
+    from nasbench1shot1.experiments.planning.plan import Plan as MadePlan
+
+
+@dataclass(frozen=True)
+class Plan:
+    """State what a figure needs: runs, steps, FLOPs, memory, disk, and expected hours here and on GPUs.
+
+    nb1shot1 plan figure2 --scale full
+
+    FLOPs are counted in small steps on the CPU, so neither images nor a GPU are needed. Without a name, plan all
+    figures. See docs/full_scale.md for the formula and its errors.
+
+    For a single run, give --dry-run to its command, such as nb1shot1 search.
+    """
+
+    GROUPS: ClassVar[Mapping[str, Sequence[str]]] = {
+        "What to plan": ("scale", "only", "seeds"),
+        "Expected hours": ("gpus", "measure"),
+        "Output": ("json", "csv", "page"),
+        "Searches and trainings": GIVEN,
+    }
+
+    figure: Annotated[
+        Positional[str | None],
+        Form("[FIGURE]"),
+        Names("nasbench1shot1.experiments.reproduction.figures:FIGURES"),
+    ] = None
+    """Figure or table, as in nb1shot1 reproduce. Default: all, with one line for each."""
+    scale: Literal["full", "medium", "quick"] = "full"
+    """full: the paper's setting; medium: hours on a CPU; quick: minutes."""
+    only: str | None = None
+    """Parts of the figure, as in nb1shot1 reproduce. Default: the whole figure."""
+    seeds: Seeds | None = None
+    """Seeds, as 0-5 or 1,3,8. Default: set by the figure and the scale."""
+    gpus: tuple[GPUName, ...] = USUAL
+    """GPUs whose hours are expected, from their published throughput."""
+    measure: bool = True
+    """Time a few steps of each kind of run on this machine, which can take minutes. Without a figure, nothing is
+    timed."""
+    json: bool = False
+    """Print JSON, with the formula and the sources."""
+    csv: bool = False
+    """Print CSV, with a row for each curve and kind of run."""
+    page: Annotated[Path | None, Form("FILE")] = None
+    """Markdown file whose tables of all figures are replaced, such as docs/full_scale.md. The plan of every curve is
+    written beside it as CSV. Only without a figure."""
+    epochs: int | None = None
+    """Number of epochs of every search or training; maximum budget of every study. Default: set by the figure."""
+    images: Images | None = None
+    """Image set, as in nb1shot1 search. Default: set by the scale."""
+    preset: Literal["corrected", "original"] = "corrected"
+    """corrected, or original to reproduce the published code's bugs."""
+    table: TableName | None = None
+    """Folder or name of the table that black-box optimizers search. Default: the table in use."""
+    device: Device = "auto"
+    """Device on which steps are timed."""
+    threads: Annotated[int, Range(1)] = 1
+    """Number of CPU threads per run."""
+    precision: Literal["float32", "bfloat16"] = "float32"
+    """Precision of the networks."""
+    compile: bool = False
+    """Compile the supernet with torch.compile before steps are timed."""
+    space: str | None = None
+    """Search space of nas101-figure7."""
+    seconds: float | None = None
+    """Simulated seconds of every black-box search. Default: set by the figure."""
+    evaluations: int | None = None
+    """Number of trainings in every black-box search, instead of --seconds."""
+    repeats: int | None = None
+    """Number of searches of every black-box study. Default: set by the figure."""
+
+    named: Hidden[frozenset[str]] = frozenset()
+    """Names of the given options, set by `cli`."""
+
+    def run(self) -> None:
+        """Print the plan."""
+        if self.json and self.csv:
+            raise InvalidInputError(f"{switch('json')} and {switch('csv')} exclude each other: remove one of them")
+        given = {name: getattr(self, name) for name in GIVEN if name in self.named}
+        if self.figure is None:
+            self._run_all(given)
+            return
+        if self.page is not None:
+            raise InvalidInputError(f"{option('page')} is for the plan of all figures: remove it, or the figure")
+        self._check_figure(self.figure)
+        made = make_plan(self.figure, self.gpus, self.measure, **self._parts(), **given)
+        self._print(made, made)
+
+    def _check_figure(self, name: str) -> None:
+        """Raise InvalidInputError for an unknown figure, and for a command."""
+        from nasbench1shot1.experiments.plans import COMMANDS
+        from nasbench1shot1.experiments.reproduction.planning import open_figure
+
+        if name in COMMANDS:
+            raise InvalidInputError(f"'{name}' is a command: run nb1shot1 {name} --dry-run, with its options")
+        open_figure(name)
+
+    def _parts(self) -> dict[str, Any]:
+        from nasbench1shot1.commands.search import parse_seeds
+
+        return {
+            "scale": self.scale,
+            "only": () if self.only is None else self.only.split(","),
+            "seeds": parse_seeds(self.seeds) if self.seeds else None,
+        }
+
+    def _run_all(self, given: Mapping[str, Any]) -> None:
+        from nasbench1shot1.experiments.all_plans import plan_all
+
+        if unfit := [name for name in ("only", "seeds", *given) if name in self.named]:
+            raise InvalidInputError(f"{option(unfit[0])} is for the plan of a single figure: name the figure")
+        made = plan_all(self.scale, self.gpus, print_to_stderr)
+        if self.page is not None:
+            made.write_page(self.page)
+        self._print(made, made.summary)
+
+    def _print(self, made: "MadePlan | AllPlans", shown: "MadePlan") -> None:
+        if self.json:
+            print(made.as_json())
+        elif self.csv:
+            print(made.as_csv(), end="")
+        else:
+            show_plan(shown)

@@ -1,0 +1,179 @@
+"""What `estimate` measures of a few steps of a search: their seconds, or their FLOPs and memory."""
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import chain, count
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+
+from nasbench1shot1.one_shot_search.loop import Step, training_steps
+from nasbench1shot1.one_shot_search.state import SearchState
+from nasbench1shot1.runs.counting import OperationCounter
+
+Amount = Any
+"""A number, or an array of numbers: what a `Meter` measures."""
+TIMED_STEPS = 2  # steps after one that is not timed: the first step of a process or on a GPU is slower
+TIMED_SECONDS = 0.3  # shorter steps are timed more often, because short times vary more
+MOST_TIMED_STEPS = 20
+TIMED_IMAGES = 128  # images on which the one-shot error is timed
+TIMED_SCORED_IMAGES = 512  # images on which that scoring is timed: reference images take longer than scored ones
+TIMED_ARCHITECTURES = 6  # architectures whose scoring by shared weights is timed on a CPU
+TOGETHER = 32  # architectures that share a pass on a GPU
+COUNTED_IMAGES = 4  # images of each half and batch whose FLOPs are counted: FLOPs are proportional to images
+COUNTED_ARCHITECTURES = 32  # architectures whose FLOPs are counted, because they differ
+FEWEST_COUNTED_STEPS = 3
+MOST_COUNTED_STEPS = 16  # of a method that samples, whose steps differ
+
+
+class Meter(Protocol):
+    """Measures parts of a search.
+
+    Attributes:
+        images: number of images on which the one-shot error is measured.
+        scored_images: largest number of images on which scoring by shared weights is measured.
+    """
+
+    images: int
+    scored_images: int
+
+    def measured(self, state: SearchState) -> SearchState:
+        """Return the search whose steps are measured: the search itself, or one with fewer images."""
+
+    def architectures(self, state: SearchState) -> int:
+        """Return the number of architectures whose scoring by shared weights is measured."""
+
+    def of(self, action: Callable[[], object]) -> Amount:
+        """Return the cost of an action."""
+
+    def of_batch(self, state: SearchState, action: Callable[[SearchState], object]) -> Amount:
+        """Return the cost of an action on a search that uses one batch of images."""
+
+    def per_image(self, state: SearchState, epoch: int) -> Amount:
+        """Return the cost of the steps of an epoch per image of the weight half."""
+
+
+class Clock:
+    """Measures seconds."""
+
+    images, scored_images = TIMED_IMAGES, TIMED_SCORED_IMAGES
+
+    def measured(self, state: SearchState) -> SearchState:
+        """Return the search itself."""
+        return state
+
+    def architectures(self, state: SearchState) -> int:
+        """Return a number that a GPU computes together, or few."""
+        return TOGETHER if state.images.images.is_cuda else TIMED_ARCHITECTURES
+
+    def of(self, action: Callable[[], object]) -> float:
+        """Return the seconds of an action."""
+        started = time.perf_counter()
+        action()
+        return time.perf_counter() - started
+
+    def of_batch(self, state: SearchState, action: Callable[[SearchState], object]) -> float:
+        """Return the seconds of an action on a search."""
+        return self.of(lambda: action(state))
+
+    def per_image(self, state: SearchState, epoch: int) -> float:
+        """Return the mean time of a few steps of an epoch per image, without the first step.
+
+        If a step of Λ follows only some steps of the weights, all steps up to the next step of Λ are timed.
+        """
+        is_cuda, steps, period = state.images.images.is_cuda, state.steps(epoch), _period(state, epoch)
+        several = period * -(-TIMED_STEPS // period)
+        is_short = steps < 1 + several  # then a whole epoch is timed after another one
+        untimed, several = (steps, steps) if is_short else (1, several)
+        images, started = 0, 0.0
+        for number, step in enumerate(_endless(state, epoch), start=1 - untimed):
+            _wait_for_device(is_cuda)
+            if number == 0:
+                started = time.perf_counter()
+            elif number > 0:
+                images += step.images
+                seconds = time.perf_counter() - started
+                if number % several == 0 and (seconds >= TIMED_SECONDS or number >= MOST_TIMED_STEPS):
+                    break
+        return seconds / images
+
+
+class FlopMeter:
+    """Counts FLOPs: arrays of those of forward and of backward passes. It also finds the largest memory of a step.
+
+    Attributes:
+        step_memory: bytes of the tensors that exist at one time in a step of the search, besides its weights, their
+            momentum and its images; the largest value so far.
+    """
+
+    images = scored_images = COUNTED_IMAGES
+
+    def __init__(self) -> None:
+        self.step_memory = 0.0
+
+    def measured(self, state: SearchState) -> SearchState:
+        """Return the search with a few images."""
+        few = replace(
+            state.split,
+            weights=state.split.weights[:COUNTED_IMAGES],
+            architecture=state.split.architecture[:COUNTED_IMAGES],
+        )
+        return replace(state, split=few)
+
+    def architectures(self, state: SearchState) -> int:
+        """Return a number for a mean."""
+        return COUNTED_ARCHITECTURES
+
+    def of(self, action: Callable[[], object]) -> Amount:
+        """Return the FLOPs of an action."""
+        with OperationCounter() as counter:
+            action()
+        return np.array(counter.flops)
+
+    def of_batch(self, state: SearchState, action: Callable[[SearchState], object]) -> Amount:
+        """Return the FLOPs of an action on a search, which are proportional to the size of its batches."""
+        return (
+            self.of(lambda: action(_with_batches_of(state, COUNTED_IMAGES))) * state.config.batch_size / COUNTED_IMAGES
+        )
+
+    def per_image(self, state: SearchState, epoch: int) -> Amount:
+        """Return the mean FLOPs of a few steps per image.
+
+        If a step of Λ follows only some steps of the weights, all steps up to the next step of Λ are counted. If the
+        first three counts are equal, they suffice; otherwise the method samples, and more are counted.
+        """
+        small = _with_batches_of(state, COUNTED_IMAGES - state.phase(epoch).batch_increase)
+        steps, period, found, peaks = _endless(small, epoch), _period(state, epoch), list[Amount](), list[int]()
+        while len(found) < MOST_COUNTED_STEPS:
+            with OperationCounter() as counter:
+                seen = sum(next(steps).images for _ in range(period))
+            found.append(np.array(counter.flops) / seen)
+            peaks.append(counter.peak)
+            if len(found) == FEWEST_COUNTED_STEPS and all(np.array_equal(of, found[0]) for of in found):
+                break
+        gradients = 4 * sum(weight.numel() for weight in state.net.parameters() if weight.requires_grad)
+        of_images = max(max(peaks[1:]) - gradients, 0) / COUNTED_IMAGES  # the first step also creates the momentum
+        self.step_memory = max(self.step_memory, gradients + state.batch_size(epoch) * of_images)
+        return np.mean(found, axis=0)
+
+
+def _with_batches_of(state: SearchState, images: int) -> SearchState:
+    """Return a search with another option `batch_size`."""
+    return replace(state, options=replace(state.options, common=replace(state.config, batch_size=images)))
+
+
+def _period(state: SearchState, epoch: int) -> int:
+    """Return the number of weight steps for each step of Λ; 1 in an epoch without steps of Λ."""
+    phase = state.phase(epoch)
+    return phase.weight_steps if phase.moves_parameters else 1
+
+
+def _endless(state: SearchState, epoch: int) -> Iterator[Step]:
+    return chain.from_iterable(training_steps(state, epoch) for _ in count())
+
+
+def _wait_for_device(is_cuda: bool) -> None:
+    if is_cuda:
+        torch.cuda.synchronize()

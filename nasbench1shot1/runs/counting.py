@@ -1,0 +1,88 @@
+"""FLOPs and memory of PyTorch code, counted while it runs on the CPU: no GPU and no clock is involved."""
+
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.flop_counter import flop_registry
+from torch.utils.module_tracker import ModuleTracker
+
+from nasbench1shot1.runs.work import Flops
+
+
+class OperationCounter(TorchDispatchMode):
+    """A context that counts the FLOPs inside it, and the memory of the tensors that are created inside it.
+
+    Attributes:
+        forward, backward: as in `Flops`.
+        peak: the largest number of bytes of such tensors that existed at one time. Memory that a single operation needs
+            only internally is not included.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.forward = self.backward = self.peak = 0
+        self._live, self._storages, self._tracker = 0, set[int](), ModuleTracker()
+
+    @property
+    def flops(self) -> Flops:
+        """The FLOPs so far."""
+        return Flops(self.forward, self.backward)
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Compute and count an operation; one that consists of others, such as a dense layer, is divided into them."""
+        kwargs, kind = kwargs or {}, func._overloadpacket
+        if kind not in flop_registry and func is not torch.ops.prim.device.default:
+            with self:
+                if (divided := func.decompose(*args, **kwargs)) is not NotImplemented:
+                    return divided
+        result = func(*args, **kwargs)
+        if kind in flop_registry:
+            flops = flop_registry[kind](*args, **kwargs, out_val=result)
+            if self._tracker.is_bw:
+                self.backward += flops
+            else:
+                self.forward += flops
+        self._watch(result, (args, kwargs))
+        return result
+
+    def _watch(self, result: Any, given: Any) -> None:
+        """Count the memory of new tensors until they are freed; views and results in place share that of others."""
+        known: set[int] | None = None
+        for tensor in _tensors(result):
+            storage = tensor.untyped_storage()
+            if (key := storage._cdata) in self._storages:
+                continue
+            known = {of.untyped_storage()._cdata for of in _tensors(given)} if known is None else known
+            if key in known:
+                continue
+            self._storages.add(key)
+            self._live += storage.nbytes()
+            self.peak = max(self.peak, self._live)
+            weakref.finalize(storage, self._free, key, storage.nbytes())
+
+    def _free(self, key: int, size: int) -> None:
+        self._storages.discard(key)
+        self._live -= size
+
+
+def count_flops(action: Callable[[], object]) -> Flops:
+    """Return the FLOPs of an action, such as a training step."""
+    counter = OperationCounter()
+    with counter:
+        action()
+    return counter.flops
+
+
+def _tensors(values: Any) -> Iterator[Tensor]:
+    """Yield the tensors in arguments or results, which are nested lists, tuples and dictionaries."""
+    if isinstance(values, Tensor):
+        yield values
+    elif isinstance(values, list | tuple):
+        for value in values:
+            yield from _tensors(value)
+    elif isinstance(values, dict):
+        yield from _tensors(list(values.values()))
