@@ -23,6 +23,16 @@ the weights are then far above 5, the norm to which NAS-Bench-1Shot1 clips both.
 For ENAS's controller, over two epochs: `decisions` and `accuracies` of all architectures, the weights' initial values,
 the first `log_probabilities` and `entropies`, the final weights, and the `baselines` after the epochs; `rates` are the
 learning rates of 25 epochs.
+
+For the images of a search of CIFAR-10, from `get_datasets` and `get_nas_search_loaders`, with made-up pixels
+(`pixels_of`) and torchvision's four transformations written out:
+
+- `images/rows`, `images/draws` and `images/projections`: the first `FIRST` pairs of images of the search loader,
+  for the weights and for Λ: their numbers (FIRST, 2) in the data set, whether each is flipped, and the top and left of
+  its crop (FIRST, 2, 3), and a fixed projection of the pixels that the loop receives (FIRST, 2);
+- `images/sizes` (batches, 2) of an epoch of this loader, and `images/distinct`: its number of different images of Λ;
+- `images/scored-sizes` and `images/scored-distinct`: the same of an epoch of the loader of scored images, and
+  `images/scored-draws`: the number of its random transformations.
 """
 
 import argparse
@@ -31,6 +41,7 @@ import random
 import sys
 import types
 from contextlib import contextmanager
+from functools import reduce
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
@@ -50,14 +61,20 @@ WEIGHT_SGD = {"lr": 0.025, "momentum": 0.9, "weight_decay": 5e-4, "nesterov": Tr
 ADAM = {"lr": 3e-4, "betas": (0.5, 0.999), "weight_decay": 1e-3}
 CONTROLLER_ADAM = {"lr": 1e-3, "betas": (0.0, 0.999), "eps": 1e-3}
 EDGE = "cells.0.edges.2<-1.3.op.1.weight"
+FIRST, IMAGE = 150, (3, 32, 32)
+SEARCH_BATCHES = (64, 512)  # images of a training step, and of a selection
 
 
 def load_script(checkout, name):
     """Return a published search script as a module."""
-    spec = spec_from_file_location(f"published_{name}", Path(checkout) / f"exps/NAS-Bench-201-algos/{name}.py")
-    script = module_from_spec(spec)
-    spec.loader.exec_module(script)
-    return script
+    return load_file(Path(checkout) / f"exps/NAS-Bench-201-algos/{name}.py", f"published_{name}")
+
+
+def load_file(path, name):
+    spec = spec_from_file_location(name, path)
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def published_supernet(method, statistics=False):
@@ -225,6 +242,99 @@ def record_rates():
     return np.array(rates)
 
 
+def pixels_of(number):
+    """Return the pixels of an image, uint8 (32, 32, 3), which depend only on its number in the data set."""
+    return np.random.default_rng(number).integers(0, 256, (32, 32, 3), np.uint8)
+
+
+def projected(images):
+    """Return a fixed projection of each image (N, 3, 32, 32) to a number, (N,)."""
+    return np.tensordot(np.asarray(images, np.float64), values_of("projection", IMAGE), 3)
+
+
+def transformations(draws):
+    """Return torchvision's transformations that the published code uses, on arrays (H, W, 3) in place of PIL images.
+
+    They append their random numbers to the list `draws`.
+    """
+
+    def drawn(end):
+        draws.append(int(torch.randint(end, ())))
+        return draws[-1]
+
+    def compose(steps):
+        return lambda image: reduce(lambda of, step: step(of), steps, image)
+
+    def random_horizontal_flip():
+        return lambda image: image[:, ::-1] if drawn(2) else image
+
+    def random_crop(size, padding):
+        def crop(image):
+            padded = np.pad(image, ((padding, padding), (padding, padding), (0, 0)))
+            top, left = drawn(2 * padding + 1), drawn(2 * padding + 1)
+            return padded[top : top + size, left : left + size]
+
+        return crop
+
+    def to_tensor():
+        return lambda image: torch.from_numpy(np.ascontiguousarray(image.transpose(2, 0, 1)) / 255)
+
+    def normalize(mean, std):
+        mean, std = (torch.tensor(values, dtype=torch.float64)[:, None, None] for values in (mean, std))
+        return lambda image: (image - mean) / std
+
+    made = {"Compose": compose, "RandomHorizontalFlip": random_horizontal_flip, "RandomCrop": random_crop}
+    return types.SimpleNamespace(**made, ToTensor=to_tensor, Normalize=normalize)
+
+
+class MadeUpImages:
+    """A data set with as many images as CIFAR-10, whose images are `pixels_of` their numbers."""
+
+    def __init__(self, root, train, transform, download):
+        self.images, self.transform, self.rows = 50_000 if train else 10_000, transform, []
+
+    def __len__(self):
+        return self.images
+
+    def __getitem__(self, number):
+        self.rows.append(number)
+        return self.transform(pixels_of(number)), number % CLASSES
+
+
+def record_images(checkout):
+    """Return which images the published loaders give to a search, and how they are augmented."""
+    import torchvision
+
+    draws = []
+    torchvision.transforms, torchvision.datasets = transformations(draws), types.SimpleNamespace(CIFAR10=MadeUpImages)
+    code = load_file(checkout / "xautodl/datasets/get_dataset_with_transform.py", "xautodl.datasets.recorded")
+    data, tests, *_ = code.get_datasets("cifar10", "", -1)
+    random.seed(SEED)
+    torch.manual_seed(SEED)
+    searched, _, scored = code.get_nas_search_loaders(
+        data, tests, "cifar10", checkout / "configs/nas-benchmark", SEARCH_BATCHES, 0
+    )
+    values, sizes = [], []
+    for images, _, images_of_lambda, _ in searched:
+        sizes.append((len(images), len(images_of_lambda)))
+        if len(values) < FIRST:
+            values.extend(np.stack([projected(images), projected(images_of_lambda)], axis=1))
+    rows, drawn = np.array(data.rows).reshape(-1, 2), np.array(draws).reshape(-1, 2, 3)
+    draws.clear()
+    scored_sizes = [len(images) for images, _ in scored]
+    found = {
+        "rows": rows[:FIRST],
+        "draws": drawn[:FIRST],
+        "projections": np.array(values[:FIRST]),
+        "sizes": np.array(sizes),
+        "distinct": len(np.unique(rows[:, 1])),
+        "scored-sizes": np.array(scored_sizes),
+        "scored-distinct": len(np.unique(scored.dataset.rows)),
+        "scored-draws": len(draws),
+    }
+    return {f"images/{name}": np.asarray(value) for name, value in found.items()}
+
+
 def set_gradients_to_zero():
     """Let `zero_grad` keep gradients, with zeros, as before PyTorch 2."""
     for kind in (torch.optim.Optimizer, torch.nn.Module):
@@ -251,6 +361,7 @@ def main():
         if method in STEEP_METHODS:
             found |= {f"{method}-steep/{name}": value for name, value in record_loop(script, method, STEEP).items()}
     found["enas/rates"] = record_rates()
+    found |= record_images(arguments.checkout)
     np.savez_compressed(arguments.out, **found)
     print(f"{arguments.out}: {len(found)} arrays, {arguments.out.stat().st_size:,} bytes")
 

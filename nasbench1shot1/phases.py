@@ -12,6 +12,8 @@ from nasbench1shot1.runs.schedules import Constant, Cosine
 
 Trained = Literal["all", "batch-norm", "nothing"]
 Data = Literal["halves", "weight-half", "all"]
+TrainingImages = Literal["weight-half", "all"]
+"""The values of an option `training_images`: the images that train the weights."""
 USUAL = ("warm-up", "search")
 """Names of the phases of a usual search; records do not name them."""
 
@@ -70,6 +72,20 @@ def bilevel_phases(epochs: int, warm_start_epochs: int = 0, **settings: Data | T
         return (search,)
     warm_up = replace(search, name="warm-up", epochs=warm_start_epochs, schedule=Cosine(epochs), moves_parameters=False)
     return (warm_up, search)
+
+
+def data_of_weights(images: TrainingImages) -> Data:
+    """Return the data of a phase in which only the weights follow gradients: the halves, or all images."""
+    return "all" if images == "all" else "halves"
+
+
+def refuse_warm_up(method: str, warm_start_epochs: int) -> None:
+    """Raise InvalidInputError for a warm-up of a method, given its name, whose phases all train only the weights."""
+    if warm_start_epochs:
+        raise InvalidInputError(
+            f"{method} trains only the weights, so it has no warm-up: remove "
+            f"{option('warm_start_epochs', warm_start_epochs)}"
+        )
 
 
 def check_phases(phases: Sequence[Phase], epochs: int) -> None:

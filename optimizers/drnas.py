@@ -12,8 +12,8 @@ from nasbench1shot1.optimizers.gradient import (
     PUBLISHED_SETTINGS,
     GradientHyperparameters,
     GradientOptimizer,
-    RelaxationName,
 )
+from nasbench1shot1.optimizers.relaxation_kinds import RelaxationName
 from nasbench1shot1.phases import Phase, bilevel_phases
 from nasbench1shot1.runs.options import Range
 from nasbench1shot1.runs.schedules import Cosine

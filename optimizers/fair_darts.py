@@ -15,10 +15,10 @@ from nasbench1shot1.optimizer import Mixing, SearchStep
 from nasbench1shot1.optimizers.gradient import (
     PUBLISHED_SETTINGS,
     GradientOptimizer,
-    RelaxationName,
     TermName,
 )
 from nasbench1shot1.optimizers.levels import LevelHyperparameters, level_phases
+from nasbench1shot1.optimizers.relaxation_kinds import RelaxationName
 from nasbench1shot1.phases import Phase
 from nasbench1shot1.runs.options import IF_GIVEN, OfLength, Range
 

@@ -14,10 +14,17 @@ from nasbench1shot1.ground.errors import InvalidInputError, option, options, unk
 from nasbench1shot1.optimizer import USES_ALL_WEIGHTS, Mixing, SearchStep
 from nasbench1shot1.optimizers.adam import BETAS, AdamHyperparameters, AdamOptimizer
 from nasbench1shot1.optimizers.allowed import AllowedEntries
+from nasbench1shot1.optimizers.relaxation_kinds import (
+    KINDS,
+    RELAXATION_NAMES,
+    WITH_NOISE,
+    RelaxationKind,
+    RelaxationName,
+)
 from nasbench1shot1.optimizers.widths import check_has_widths
 from nasbench1shot1.phases import Phase
 from nasbench1shot1.reading import Reading
-from nasbench1shot1.runs.options import IF_GIVEN, Form, OfLength, OnlyWith, Range
+from nasbench1shot1.runs.options import IF_GIVEN, OfLength, OnlyWith, Range
 from nasbench1shot1.space import OneShotSpace
 
 if TYPE_CHECKING:
@@ -26,33 +33,13 @@ if TYPE_CHECKING:
 
     from nasbench1shot1.optimizers.expectation import Expectation
 
-_Relaxations = Literal[
-    "softmax", "gumbel", "gumbel-operations", "single-path", "interpolation", "sigmoid", "dirichlet", "reinmax"
-]
-RelaxationName = Annotated[_Relaxations, Form("NAME")]
-RELAXATION_NAMES = get_args(_Relaxations)
-"""The names in `relaxation.RELAXATIONS`."""
 UpdateName = Literal["first-order", "second-order", "implicit"]
 """The names in `updates.UPDATES`."""
 TermName = Literal["none", "beta", "zero-one", "zero-one-l1", "dirichlet-kl"]
 """The names in `terms.TERMS`, and none."""
 TERM_NAMES = get_args(TermName)[1:]
 RuleName = Literal["adam", "exponentiated-gradient"]
-SAME_FOR_ALL_CELLS = {
-    "softmax": "is not random",
-    "sigmoid": "is not random",
-    "single-path": "is the same for all cells",
-}
-"""Relaxations that give a pass only one sample, and why."""
 TEMPERATURES = ("temperature_max", "temperature_min")
-SHARES = ("softmax", "gumbel", "dirichlet")
-"""Relaxations with positive mixing weights that add up to 1."""
-RANDOM = tuple(name for name in RELAXATION_NAMES if name not in ("softmax", "sigmoid"))
-"""Relaxations with noise."""
-SAMPLED = ("gumbel-operations", "single-path", "interpolation", "reinmax")
-"""Relaxations that give most candidates the weight 0, so that a weight step computes only the sampled ones."""
-FOR_OPERATIONS = ("gumbel-operations", "sigmoid", "reinmax")
-"""Relaxations that treat operations in another way than edges."""
 PUBLISHED_WEIGHTS = {"weight_decay": 3e-4, "nesterov": False, "evaluation_batch_norm": "running"}
 """Settings in which the published code of newer methods differs from NAS-Bench-201's published code."""
 PUBLISHED_SETTINGS = {**PUBLISHED_WEIGHTS, "augment_scored_images": True}
@@ -74,7 +61,7 @@ class GradientHyperparameters(AdamHyperparameters):
     """Reach the minimum temperature one epoch after the last, as in the published code."""
     draws: Annotated[int, Range(1, 1000)] = 1
     """Number of samples per forward pass, which the cells use in turn."""
-    evaluation_noise: Annotated[bool, OnlyWith("relaxation", RANDOM)] = False
+    evaluation_noise: Annotated[bool, OnlyWith("relaxation", WITH_NOISE)] = False
     """Also sample for the one-shot error, as in the published code, instead of using the mode."""
     update: UpdateName = "first-order"
     """Gradient of Λ: first-order (at the current weights), second-order (through one virtual weight step) or implicit
@@ -98,6 +85,11 @@ class GradientHyperparameters(AdamHyperparameters):
     Default: 0."""
     exclude_none: Annotated[bool | None, IF_GIVEN] = None
     """Exclude the operation `none`, whose output is zero, from all choices, on spaces that have it. Default: no."""
+
+    @property
+    def kind(self) -> RelaxationKind:
+        """The kind of the relaxation."""
+        return KINDS[self.relaxation]
 
     @property
     def active_term(self) -> str | None:
@@ -124,7 +116,7 @@ class GradientHyperparameters(AdamHyperparameters):
                 f"{option('temperature_min', self.temperature_min)}: both must be finite and more than 0, and the "
                 "maximum at least the minimum"
             )
-        if self.draws > 1 and (why := SAME_FOR_ALL_CELLS.get(self.relaxation)):
+        if self.draws > 1 and (why := self.kind.one_sample):
             raise InvalidInputError(f"the relaxation {self.relaxation} {why}: give {option('draws', 1)}")
         if self.relaxation == "dirichlet" and (self.temperature_max, self.temperature_min) != (1.0, 1.0):
             usual = {field.name: field.default for field in fields(self)}
@@ -140,8 +132,8 @@ class GradientHyperparameters(AdamHyperparameters):
 
     def check_mixes_all(self, reason: str) -> None:
         """Raise InvalidInputError if passes mix only sampled candidates; `reason` is a sentence about the method."""
-        if self.relaxation in SAMPLED:
-            *suitable, last = [name for name in RELAXATION_NAMES if name not in SAMPLED]
+        if self.kind.samples:
+            *suitable, last = [name for name, kind in KINDS.items() if not kind.samples]
             raise InvalidInputError(
                 f"{reason}, but {option('relaxation', self.relaxation)} mixes only sampled candidates: use "
                 f"{', '.join(suitable)} or {last}"
@@ -159,7 +151,7 @@ class GradientHyperparameters(AdamHyperparameters):
             )
 
     def _check_costs(self) -> None:
-        if self.cost_weight and self.relaxation in ("sigmoid", "dirichlet"):
+        if self.cost_weight and self.kind.encoding != "softmax":
             raise InvalidInputError(
                 f"an expected cost needs the softmax of Λ, which {option('relaxation', self.relaxation)} does not use: "
                 f"use softmax or gumbel, or remove {option('cost_weight', self.cost_weight)}"
@@ -174,7 +166,7 @@ class GradientHyperparameters(AdamHyperparameters):
         if self.rule != "exponentiated-gradient":
             return
         adam = option("rule", "adam")
-        if self.relaxation in ("sigmoid", "dirichlet", "interpolation"):
+        if self.kind.encoding != "softmax" or self.relaxation == "interpolation":
             raise InvalidInputError(
                 f"the exponentiated gradient needs mixing weights that are a softmax of Λ, not "
                 f"{option('relaxation', self.relaxation)}: use softmax or gumbel, or give {adam}"
@@ -237,7 +229,7 @@ class GradientOptimizer(AdamOptimizer):
             return
         of_operations = {
             "term": term if term and TERMS[term].keys == "operations" else None,
-            "relaxation": settings.relaxation if settings.relaxation in FOR_OPERATIONS else None,
+            "relaxation": settings.relaxation if settings.kind.separates_operations else None,
         }
         for name, value in of_operations.items():
             if value is not None:
@@ -264,14 +256,15 @@ class GradientOptimizer(AdamOptimizer):
         """Return `unused_weights` if steps use all weights; `temperature_ends_after` if the temperature is constant."""
         is_constant = hyperparameters.temperature_min == hyperparameters.temperature_max
         return {
-            **({} if hyperparameters.relaxation in SAMPLED else USES_ALL_WEIGHTS),
+            **({} if hyperparameters.kind.samples else USES_ALL_WEIGHTS),
             **({"temperature_ends_after": "the temperature is constant"} if is_constant else {}),
         }
 
     @property
     def mixes_shares(self) -> bool:
         """Whether each vector of mixing weights is positive and adds up to 1."""
-        return self.hyperparameters.relaxation in SHARES and not (self.changes_structure or self.allowed.is_restricted)
+        is_changed = self.changes_structure or self.allowed.is_restricted
+        return self.hyperparameters.kind.gives_shares and not is_changed
 
     @property
     def is_annealed(self) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from nasbench1shot1.ground.errors import InvalidInputError, option
 from nasbench1shot1.hyperparameters import Hyperparameters
 from nasbench1shot1.optimizer import USES_ALL_WEIGHTS, WITHOUT_STEPS_OF_LAMBDA, Mixing, OneShotOptimizer
 from nasbench1shot1.optimizers.allowed import AllowedEntries
-from nasbench1shot1.phases import Data, Phase
+from nasbench1shot1.phases import Phase, TrainingImages, data_of_weights, refuse_warm_up
 from nasbench1shot1.reading import Reading
 from nasbench1shot1.runs.options import OfLength, Range
 from nasbench1shot1.runs.schedules import Cosine
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 class ISDARTSHyperparameters(Hyperparameters):
     """Options of IS-DARTS: which images train the weights, and when the least informative candidates are excluded."""
 
-    training_images: Literal["weight-half", "all"] = "weight-half"
+    training_images: TrainingImages = "weight-half"
     """Images used to train the weights and to measure the candidates: weight-half, or all (published)."""
     shrink_steps: Annotated[int, Range(1)] = 4
     """Number of exclusion steps; each one measures all candidates and excludes the least informative ones."""
@@ -91,11 +91,7 @@ class ISDARTS(OneShotOptimizer):
 
         Raises InvalidInputError for a warm-up, and if no epoch is left for the first phase.
         """
-        if warm_start_epochs:
-            raise InvalidInputError(
-                "IS-DARTS trains only the weights, so it has no warm-up: remove "
-                f"{option('warm_start_epochs', warm_start_epochs)}"
-            )
+        refuse_warm_up("IS-DARTS", warm_start_epochs)
         shrinking = self._shrinking
         if epochs <= shrinking:
             settings = self.hyperparameters
@@ -104,7 +100,7 @@ class ISDARTS(OneShotOptimizer):
                 f"{option('shrink_interval', settings.shrink_interval)} leave no epoch of {option('epochs', epochs)} "
                 "before the first exclusion: lower one of the first two, or raise the last"
             )
-        data: Data = "all" if self.hyperparameters.training_images == "all" else "halves"
+        data = data_of_weights(self.hyperparameters.training_images)
         before = epochs - shrinking
         return [
             Phase("training", before, Cosine(epochs), data=data),
@@ -139,13 +135,16 @@ class ISDARTS(OneShotOptimizer):
     @property
     def scored_mixtures(self) -> int:
         """The number of times that the supernet passes a half of the images to measure its candidates."""
-        steps = self.hyperparameters.shrink_steps - self.step
-        return steps * (2 if self.hyperparameters.training_images == "all" else 1)
+        return (self.hyperparameters.shrink_steps - self.step) * self._halves
 
     def mixture_scorings(self, batch_size: int, images: int) -> Sequence[tuple[int, int]]:
         """Return the work of the measure after an epoch without exclusions."""
-        of_all = 2 if self.hyperparameters.training_images == "all" else 1
-        return [(1, min(self.hyperparameters.preview_batches * batch_size, of_all * images))]
+        return [(1, min(self.hyperparameters.preview_batches * batch_size, self._halves * images))]
+
+    @property
+    def _halves(self) -> int:
+        """The number of halves of the images that measure the candidates."""
+        return 2 if self.hyperparameters.training_images == "all" else 1
 
     def score_mixing(self, shared: SharedWeights, rows: Tensor) -> None:
         """Measure the candidates on some images."""

@@ -11,7 +11,7 @@ from typing import Literal
 
 from nasbench1shot1.ground.errors import InvalidInputError, option
 from nasbench1shot1.optimizers.gradient import GradientHyperparameters
-from nasbench1shot1.phases import Data, Phase, bilevel_phases
+from nasbench1shot1.phases import Data, Phase, TrainingImages, bilevel_phases
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,7 +21,7 @@ class LevelHyperparameters(GradientHyperparameters):
     levels: Literal["bilevel", "single-level"] = "bilevel"
     """bilevel: the weight half trains the weights, and the architecture half trains Λ. single-level: the images of
     --training-images train both."""
-    training_images: Literal["weight-half", "all"] = "weight-half"
+    training_images: TrainingImages = "weight-half"
     """Images that train the weights: weight-half, or all, which needs --levels single-level. With all, no images are
     held out, and the one-shot error is measured on images that also trained the weights."""
 

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.ground.errors import InvalidInputError, option
 from nasbench1shot1.optimizers.sampling import (
     RepeatedSelection,
     RepeatedSelectionHyperparameters,
@@ -15,7 +14,7 @@ from nasbench1shot1.optimizers.sampling import (
     SamplingOptimizer,
     draw_uniformly,
 )
-from nasbench1shot1.phases import Phase
+from nasbench1shot1.phases import Phase, refuse_warm_up
 
 
 class RandomWS(SamplingOptimizer, RepeatedSelection):
@@ -37,11 +36,7 @@ class RandomWS(SamplingOptimizer, RepeatedSelection):
 
     def phases(self, epochs: int, warm_start_epochs: int) -> Sequence[Phase]:
         """Return the usual phases; raises InvalidInputError for a warm-up, which would not differ from the search."""
-        if warm_start_epochs:
-            raise InvalidInputError(
-                "Random WS trains only the weights, so it has no warm-up: remove "
-                f"{option('warm_start_epochs', warm_start_epochs)}"
-            )
+        refuse_warm_up("Random WS", warm_start_epochs)
         return super().phases(epochs, warm_start_epochs)
 
     def sample(self) -> Architecture:

@@ -14,6 +14,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from nasbench1shot1.optimizer import Mixing
+from nasbench1shot1.optimizers.relaxation_kinds import KINDS
 from nasbench1shot1.reading import LEAST_CONCENTRATION, Reading
 from nasbench1shot1.space import OneShotSpace
 
@@ -195,9 +196,8 @@ def reading(relaxation: str, temperature: float) -> Reading:
     """
     if relaxation == "dirichlet":
         return Reading("dirichlet", "dirichlet")
-    if relaxation in ("softmax", "sigmoid"):
-        return Reading("sigmoid" if relaxation == "sigmoid" else "softmax", temperature=temperature)
-    return Reading()
+    kind = KINDS[relaxation]
+    return Reading() if kind.has_noise else Reading(kind.encoding, temperature=temperature)
 
 
 def add_gumbel_noise(parameters: Parameters, generator: torch.Generator | None) -> dict[str, Tensor]:

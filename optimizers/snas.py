@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from nasbench1shot1.optimizers.gradient import GradientHyperparameters, GradientOptimizer, RelaxationName
+from nasbench1shot1.optimizers.gradient import GradientHyperparameters, GradientOptimizer
+from nasbench1shot1.optimizers.relaxation_kinds import RelaxationName
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice, repeat
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.ground.errors import InvalidInputError, option
 from nasbench1shot1.optimizers.random_ws import RandomWS
 from nasbench1shot1.optimizers.sampling import SamplingHyperparameters
-from nasbench1shot1.phases import Data, Phase
+from nasbench1shot1.phases import Phase, TrainingImages, data_of_weights, refuse_warm_up
 from nasbench1shot1.runs.options import OnlyWith, Range
 from nasbench1shot1.runs.schedules import Cosine
 from nasbench1shot1.scales import below_full
@@ -36,7 +36,7 @@ ATTEMPTS = 10  # proposals for each wanted architecture, as published; a small s
 class SPOSHyperparameters(SamplingHyperparameters):
     """Options of SPOS: training along uniformly sampled single paths, then evolution with the shared weights."""
 
-    training_images: Literal["weight-half", "all"] = "weight-half"
+    training_images: TrainingImages = "weight-half"
     """Images that train the weights: weight-half, so that fitness is measured on held-out images; or all."""
     candidates: Annotated[int, Range(1)] = 50
     """Number of architectures drawn and scored after every epoch, only for the curve; evolution does not use them."""
@@ -96,12 +96,8 @@ class SPOS(RandomWS):
 
     def phases(self, epochs: int, warm_start_epochs: int) -> Sequence[Phase]:
         """Return one phase that trains the weights; raises InvalidInputError for a warm-up."""
-        if warm_start_epochs:
-            raise InvalidInputError(
-                "SPOS trains only the weights until the last epoch, so it has no warm-up: remove "
-                f"{option('warm_start_epochs', warm_start_epochs)}"
-            )
-        data: Data = "all" if self.hyperparameters.training_images == "all" else "halves"
+        refuse_warm_up("SPOS", warm_start_epochs)
+        data = data_of_weights(self.hyperparameters.training_images)
         return [Phase("training", epochs, Cosine(epochs), moves_parameters=False, data=data)]
 
     def check_images(self, weight_images: int, architecture_images: int) -> None:

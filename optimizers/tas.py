@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from nasbench1shot1.constraint import Cost
 from nasbench1shot1.optimizers.fbnetv2 import FBNetV2, FBNetV2Hyperparameters
-from nasbench1shot1.optimizers.gradient import RelaxationName
+from nasbench1shot1.optimizers.relaxation_kinds import RelaxationName
 from nasbench1shot1.runs.options import OnlyWithBounds, Range
 
 if TYPE_CHECKING:

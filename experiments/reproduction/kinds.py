@@ -47,7 +47,7 @@ Pace = tuple[str, ...]
 RATIO = 4
 """Ratio of the maximum and the minimum budget of a study, as in the paper: 100 and 25 epochs."""
 WITHOUT_WORK = frozenset(
-    {"seed", "table", "reference", "device", "threads", "format", "style", "run", "best", "config_space"}
+    {"seed", "table", "reference", "device", "threads", "format", "style", "width", "run", "best", "config_space"}
     | {"learning_rate", "learning_rate_min", "weight_decay", "architecture_learning_rate", "architecture_weight_decay"}
     | {"cutout_probability", "cutout_length", "cutout_schedule"}
 )

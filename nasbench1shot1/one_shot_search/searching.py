@@ -19,7 +19,7 @@ from nasbench1shot1.one_shot_search.options import (
     table_of_search,
 )
 from nasbench1shot1.one_shot_search.record import Run, SearchWriter, open_search, summarise
-from nasbench1shot1.phases import first_moved_epoch, phase_at
+from nasbench1shot1.phases import USUAL, check_phases, first_moved_epoch, phase_at
 from nasbench1shot1.registry import check_recorded_names, one_shot, search_space, with_names
 from nasbench1shot1.runs.folder import CONFIG
 from nasbench1shot1.runs.kind import Begun, Kind
@@ -123,9 +123,9 @@ class SearchKind(Kind[SearchOptions, "SearchState", Run, SearchWriter]):
         check_recorded_names("optimizers", run.config, given, run.folder / CONFIG, allow_module)
 
     def resumed_options(self, run: Run, given: Mapping[str, Any], allow_module: str | None) -> SearchOptions:
-        """Return the options as other kinds do; more epochs must not change the phases of trained epochs."""
+        """Return the options as other kinds do; the phases of trained epochs must not have changed."""
         options = super().resumed_options(run, given, allow_module)
-        check_longer(run, options)
+        check_recorded_phases(run, options)
         return options
 
     def default_folder(self, options: SearchOptions) -> Path:
@@ -184,28 +184,36 @@ def default_folder(options: SearchOptions, last: int | str) -> Path:
     return Path("runs") / f"{common.optimizer.rpartition(':')[2]}-{search_space(common.space).name}-{last}"
 
 
-def check_longer(run: Run, options: SearchOptions) -> None:
-    """Raise InvalidInputError if epochs that a search has trained would be in other phases with more epochs.
+def check_recorded_phases(run: Run, options: SearchOptions) -> None:
+    """Raise InvalidInputError if epochs that a search has trained would now be in other phases.
+
+    More epochs can change the phases, and so can another version of the method's code.
 
     Args:
         run: the search.
         options: its options, perhaps with more epochs.
     """
-    epochs, recorded = options.common.epochs, run.config["epochs"]
-    if epochs == recorded:
-        return
     import torch
 
+    epochs, recorded = options.common.epochs, run.config["epochs"]
     space, generator = one_shot(search_space(options.common.space)), torch.Generator().manual_seed(0)
     method = options.method(space, options.own, generator, torch.device("cpu"))
     before, after = (method.phases(number, options.common.warm_start_epochs) for number in (recorded, epochs))
-    trained = max(len(Run.read_lines(run.folder)) - 1, 0)
-    if (epoch := first_moved_epoch(before, after, trained)) is not None:
+    check_phases(after, epochs)
+    trained = Run.read_lines(run.folder)[1:]
+    if epochs != recorded and (epoch := first_moved_epoch(before, after, len(trained))) is not None:
         raise InvalidInputError(
             f"'{run.folder}' cannot continue with {option('epochs', epochs)}: its epoch {epoch} was in the phase "
             f"{phase_at(before, epoch)[0].name}, but would be in {phase_at(after, epoch)[0].name}; start a new search "
             "of that length"
         )
+    for epoch, line in enumerate(trained, start=1):
+        name, now = line.get("phase"), phase_at(after, epoch)[0].name
+        if now != name and not (name is None and now in USUAL):
+            raise InvalidInputError(
+                f"'{run.folder}' cannot continue: its epoch {epoch} was in the phase {name or USUAL[1]}, but "
+                f"{options.common.optimizer} now assigns it to {now}; start a new search, or restore the method's code"
+            )
 
 
 def check_data(options: SearchOptions) -> None:

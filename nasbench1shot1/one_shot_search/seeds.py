@@ -27,7 +27,7 @@ from nasbench1shot1.one_shot_search.callbacks import Callback, check_callbacks, 
 from nasbench1shot1.one_shot_search.group import SearchGroup
 from nasbench1shot1.one_shot_search.options import SearchConfig, SearchOptions, search_options, threads_per_search
 from nasbench1shot1.one_shot_search.record import FIGURE, Run, open_search
-from nasbench1shot1.one_shot_search.searching import SearchKind, check_data, check_longer, default_folder
+from nasbench1shot1.one_shot_search.searching import SearchKind, check_data, check_recorded_phases, default_folder
 from nasbench1shot1.registry import check_importable, check_recorded_names, with_names
 from nasbench1shot1.runs.folder import CONFIG, METRICS, SEEDS, SUMMARY, read_lines, read_object
 from nasbench1shot1.runs.lifecycle import list_names, locked_folder, occupied_error
@@ -164,7 +164,7 @@ def _group_to_resume(
     check_unchanged(folder, before[0].as_dict(), {"epochs": wanted[0].common.epochs}, SearchKind.MAY_GROW)
     for options in wanted:
         if is_started(run := folder / f"seed-{options.common.seed}"):
-            check_longer(open_search(run), options)
+            check_recorded_phases(open_search(run), options)
     return folder, wanted
 
 

@@ -11,8 +11,9 @@ from nasbench1shot1.cli import COMMANDS, main
 from nasbench1shot1.commands.help_screen import default_variants, help_screen, help_text
 from nasbench1shot1.commands.options import Asked, Hidden, Positional, command_options
 from nasbench1shot1.commands.search import Search
-from nasbench1shot1.optimizers.gradient import RELAXATION_NAMES, TermName, UpdateName
+from nasbench1shot1.optimizers.gradient import TermName, UpdateName
 from nasbench1shot1.optimizers.relaxation import RELAXATIONS
+from nasbench1shot1.optimizers.relaxation_kinds import KINDS, RELAXATION_NAMES
 from nasbench1shot1.optimizers.terms import TERMS
 from nasbench1shot1.optimizers.updates import UPDATES
 from nasbench1shot1.registry import BUILT_IN, listed_names
@@ -156,7 +157,7 @@ def test_registered_names_are_listed(shown: Shown) -> None:
 
 
 def test_the_choices_of_an_option_are_implemented() -> None:
-    assert tuple(RELAXATIONS) == RELAXATION_NAMES
+    assert tuple(RELAXATIONS) == tuple(KINDS) == RELAXATION_NAMES
     assert get_args(TermName) == ("none", *TERMS)
     assert get_args(UpdateName) == tuple(UPDATES)
 

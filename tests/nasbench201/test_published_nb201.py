@@ -4,19 +4,33 @@
 """
 
 from collections.abc import Iterator
-from dataclasses import fields
-from itertools import count
+from dataclasses import fields, replace
+from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from published_nb201 import EDGE, SCORED, STEEP, STEPS, TEMPERATURE, images_and_labels, initial_lambda, values_of
+from published_nb201 import (
+    EDGE,
+    SCORED,
+    STEEP,
+    STEPS,
+    TEMPERATURE,
+    images_and_labels,
+    initial_lambda,
+    pixels_of,
+    projected,
+    values_of,
+)
 from torch import Tensor
 
 from nasbench1shot1.conformance.search_steps import SilentReporter
 from nasbench1shot1.conformance.tiny_search import random_images, tiny_state
+from nasbench1shot1.images.augment import Augmentation
+from nasbench1shot1.images.batches import batches
+from nasbench1shot1.images.splits import Split
 from nasbench1shot1.nasbench201.architecture import EDGES
 from nasbench1shot1.one_shot_search import loop, weight_step
 from nasbench1shot1.one_shot_search.options import search_options
@@ -217,6 +231,67 @@ def test_a_selection_compares_candidates_as_the_published_one(method, published,
     state.method.choose_among(len(made), shared)
     np.testing.assert_allclose(100 * (1 - np.array(errors)), published[f"{method}/accuracies"], atol=1e-9)
     assert state.method.architecture() == state.net.space.from_picks([[int(of)] for of in published[f"{method}/best"]])
+
+
+@pytest.fixture
+def searched_images(published, tmp_path) -> SearchState:
+    """Our search on the images of the published loader's first pairs, with the published mean and deviation."""
+    weights, of_lambda = published["images/rows"].T
+    kept = np.unique(published["images/rows"])
+    assert not set(weights) & set(of_lambda)
+    np.savez(tmp_path / "images.npz", images=np.stack([pixels_of(n) for n in kept]), labels=kept % 10)
+    given = {"optimizer": "darts", "space": "nb201", "preset": "original", "images": str(tmp_path / "images.npz")}
+    state = tiny_state({**given, "image_side": 32, "batch_size": 64, "cells": 3})
+    mean, std = np.array([[125.3, 123.0, 113.9], [63.0, 62.1, 66.7]]) / 255
+    np.testing.assert_allclose(state.images.mean, mean, rtol=5e-4)
+    np.testing.assert_allclose(state.images.std, std, rtol=5e-4)
+    state.images = replace(state.images, mean=tuple(mean), std=tuple(std))
+    halves = (np.searchsorted(kept, np.unique(half)) for half in (weights, of_lambda))
+    state.split = Split(*halves, nasbench101_validation_images=0, unknown_images=0)
+    return state
+
+
+def test_both_batches_of_a_step_are_augmented_as_the_published_ones(published, searched_images, monkeypatch):
+    """Flip, crop and normalisation of each image, and the pairing of images for the weights and Λ."""
+    rows = torch.from_numpy(np.searchsorted(np.unique(published["images/rows"]), published["images/rows"]))
+    pairs = [part.T for part in rows.split(64)]
+    drawn_rows = iter([pair[1] for pair in pairs])
+    monkeypatch.setattr(loop, "batches", lambda *_: iter([pair[0] for pair in pairs]))
+    monkeypatch.setattr(loop, "draw_rows", lambda _, count, __: next(drawn_rows)[:count])
+    flips, top, left = np.moveaxis(published["images/draws"], 2, 0)
+    left = np.where(flips, 8 - left, left)  # the published code flips before it crops
+    none = np.zeros_like(top)
+    draws = torch.from_numpy(np.stack([top, left, flips, none, none, none], axis=-1))
+    in_turn = iter([draws[start : start + 64, of] for start in range(0, len(draws), 64) for of in (0, 1)])
+    monkeypatch.setattr(Augmentation, "draw", lambda *_: next(in_turn))
+    found = [
+        [projected(batch.images) for batch in (of_weights, of_lambda)]
+        for of_weights, of_lambda in loop.batch_pairs(searched_images, 1)
+    ]
+    assert next(in_turn, None) is None
+    np.testing.assert_allclose(np.concatenate(found, axis=1).T, published["images/projections"], atol=1e-4)
+
+
+def test_images_of_lambda_are_drawn_with_replacement_as_the_published_ones(published):
+    """As many images as the weights have in each step; about 1 - 1/e of the half in an epoch."""
+    half, generator = np.arange(25_000), torch.Generator().manual_seed(0)
+    sizes = published["images/sizes"]
+    assert sizes.tolist() == [[len(rows)] * 2 for rows in batches(half, 64, generator)]
+    drawn = torch.cat([loop.draw_rows(half, int(size), generator) for size, _ in sizes])
+    expected, deviation = 25_000 * (1 - np.exp(-1)), (25_000 * np.exp(-1) * (1 - 2 * np.exp(-1))) ** 0.5
+    for distinct in (len(drawn.unique()), int(published["images/distinct"])):
+        assert abs(distinct - expected) < 4 * deviation
+
+
+def test_images_of_a_selection_are_taken_in_turn_as_the_published_ones(published, searched_images):
+    """Each once in an epoch and not augmented, in batches of 512 of which the last is smaller."""
+    shared = searched_images.shared_weights(1)
+    assert not searched_images.augments_scored_images
+    assert published["images/scored-draws"] == 0
+    shared._split = Split(np.arange(0), np.arange(25_000), nasbench101_validation_images=0, unknown_images=0)
+    turn = list(islice(shared.rows_in_turn(512, torch.Generator().manual_seed(0)), 49))
+    assert [len(rows) for rows in turn] == published["images/scored-sizes"].tolist()
+    assert len(torch.cat(turn).unique()) == published["images/scored-distinct"] == 25_000
 
 
 def controller_weights(published: dict[str, np.ndarray], when: str) -> Iterator[tuple[str, Tensor]]:

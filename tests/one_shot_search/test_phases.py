@@ -259,3 +259,21 @@ def test_a_search_in_phases_is_killed_and_resumed_with_equal_bits(tmp_path):
     for key, value in whole.architecture_parameters.items():
         assert len(value) == TINY["epochs"] + 1
         assert np.array_equal(value, resumed.architecture_parameters[key])
+
+
+@pytest.mark.parametrize(("before", "now"), [("tuning", "polishing"), ("search", "polishing"), ("tuning", "search")])
+def test_a_search_is_not_resumed_with_other_phases_than_recorded(before, now, tmp_path):
+    class Renamed(DARTS):
+        last = before
+
+        def phases(self, epochs: int, warm_start_epochs: int) -> Sequence[Phase]:
+            return [Phase("search", 1, Cosine(2)), Phase(self.last, epochs - 1, Cosine(2, 2))]
+
+    globals()["Renamed"] = Renamed
+    Renamed.__qualname__ = "Renamed"
+    run = search(tmp_path / "run", optimizer=Renamed, epochs=2)
+    files = {path: path.read_bytes() for path in run.folder.rglob("*") if path.is_file()}
+    Renamed.last = now
+    with refuses(nb.InvalidInputError, "epoch 2", f"phase {before}", f"to {now}", "start a new search"):
+        nb.search(resume=run.folder, console=Console(quiet=True))
+    assert files == {path: path.read_bytes() for path in run.folder.rglob("*") if path.is_file()}
