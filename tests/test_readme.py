@@ -40,6 +40,7 @@ FOLLOWED = {
 PROGRAMS = {"make", "mktemp", "mv", "nb1shot1", "nice", "pip", "pytest", "python", "python3"}
 PROGRAMS |= {"dask", "optuna-dashboard", "tensorboard"}  # of other packages
 NOT_RUN = {
+    "docs/figures.md": "needs tueplots, which is not installed",
     "docs/jobs.md": "needs Slurm; tests/jobs/test_slurm.py runs it",
     "docs/official_archives.md": "needs the archives",
     "docs/official_data.md": "needs the official files",
