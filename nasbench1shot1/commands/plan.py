@@ -110,7 +110,7 @@ class Plan:
         from nasbench1shot1.experiments.reproduction.planning import open_figure
 
         if name in COMMANDS:
-            raise InvalidInputError(f"'{name}' is a command: run nb1shot1 {name} --dry-run, with its options")
+            raise InvalidInputError(f"'{name}' is a command: run nb1shot1 {name} {flag('dry_run')}, with its options")
         open_figure(name)
 
     def _parts(self) -> dict[str, Any]:

@@ -128,7 +128,7 @@ class Train(Generic[Options]):
         if self.dry_run:
             check_dry_run(resume=self.resume)
             if self.what is None:
-                raise InvalidInputError("no architecture is given: name one, or give --list")
+                raise InvalidInputError(f"no architecture is given: name one, or give {flag('list')}")
             show_dry_run("train", architecture=self.what, table=table, **given)
             return
         training = train_cell(self.what, out=self.out, resume=self.resume, table=table, console=console, **given)

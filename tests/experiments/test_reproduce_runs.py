@@ -274,7 +274,6 @@ def test_the_folder_of_another_figure_is_refused(finished, no_process, capsys):
 
 def test_finished_searches_do_not_need_the_images(finished, tiny, no_process, monkeypatch):
     monkeypatch.setattr("nasbench1shot1.images.image_set.load_images", None)
-    monkeypatch.setattr(progress, "_with_memory", None)
     before = all_files(finished)
     reproduce(finished, *EPOCHS)
     assert all_files(finished) == before

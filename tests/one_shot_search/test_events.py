@@ -81,7 +81,7 @@ EVENTS = {
 def test_the_picture_and_the_screen_show_decisions(searched):
     run, screen = searched
     axes = regret_figure([run], [run.metrics], nb.load_table()).axes
-    marks = [line for line in axes[0].get_lines() if line.get_marker() == "^"]
+    marks = [line for line in axes[0].get_lines() if line.get_marker() == "^" and line.get_linestyle() == "None"]
     method = run.config["optimizer"]
     assert [mark.get_label() for mark in marks] == ([EVENTS[method]] if method in EVENTS else [])
     for mark in marks:  # entirely above the lower edge
