@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 from nasbench1shot1.commands.dry_run import make_plan, show_plan
 from nasbench1shot1.commands.options import Hidden, Positional
 from nasbench1shot1.commands.reproduce import GIVEN
-from nasbench1shot1.ground.errors import InvalidInputError, option, switch
+from nasbench1shot1.ground.errors import InvalidInputError, flag, option, switch
 from nasbench1shot1.ground.text import print_to_stderr
 from nasbench1shot1.runs.devices import USUAL, GPUName
 from nasbench1shot1.runs.machine import Device

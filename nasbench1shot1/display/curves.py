@@ -385,7 +385,9 @@ def draw_curve(
     note |= {"low": low, "high": high} if curve.has_band else {}
     note_drawn(axes, "curve", label, x=curve.at, y=centre, **note)
     style = tones(style)
-    if np.isfinite(centre).sum() == 1:  # a line with a single point would be invisible, and half hidden by the frame
+    if not np.isfinite(centre).any():  # matplotlib cannot space the markers of an empty line
+        style = {**style, "markevery": None}
+    elif np.isfinite(centre).sum() == 1:  # a line with a single point would be invisible, and half hidden by the frame
         style = {**style, "marker": "o", "markevery": None, "markersize": 5, "clip_on": False}
     axes.plot(curve.at, centre, drawstyle="steps-post" if steps else "default", label=label, **style)
     if has_band and curve.has_band:

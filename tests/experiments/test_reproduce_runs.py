@@ -19,7 +19,6 @@ from warm_process import WarmProcess
 
 import nasbench1shot1 as nb
 from nasbench1shot1 import cli
-from nasbench1shot1.experiments.reproduction import progress
 from nasbench1shot1.experiments.reproduction.figures import FIGURES
 from nasbench1shot1.experiments.reproduction.parts import Curve, Panel, Scale
 from nasbench1shot1.experiments.reproduction.planning import open_figure
