@@ -1,6 +1,6 @@
 """How well plans predict: FLOPs, seconds, memory and disk of real runs here, and published times.
 
-    python benchmarks/plans.py here --out benchmarks/results/plans.json        # searches on this machine, 6 minutes
+    python benchmarks/plans.py here --out benchmarks/results/plans.json        # searches on this machine, 10 minutes
     python benchmarks/plans.py steps --out benchmarks/results/plans.json       # steps at the full scale, 8 minutes
     python benchmarks/plans.py published --out benchmarks/results/plans.json   # counts published searches, 5 minutes
 

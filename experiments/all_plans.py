@@ -19,7 +19,7 @@ from nasbench1shot1.ground.text import markdown_table
 from nasbench1shot1.runs.devices import CORE, gpus
 from nasbench1shot1.runs.work import Work
 
-BEGIN, END = "<!-- written by a command, up to the next comment -->", "<!-- end of the written part -->"
+BEGIN, END = "<!-- written by nb1shot1 plan, up to the next comment -->", "<!-- end of the written part -->"
 """The lines of a page between which its tables are."""
 ON_CORE = "hours_core"
 """The column of expected hours on `CORE`."""

@@ -5,7 +5,7 @@ difference between its method and the best one. LaTeX tables need `\usepackage{b
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -27,6 +27,7 @@ from nasbench1shot1.experiments.comparison.sentences import (
     tables_text,
 )
 from nasbench1shot1.experiments.comparison.statistics import ANYTIME, COMMON, END, LOG_ANYTIME, Comparison
+from nasbench1shot1.ground.errors import in_words
 from nasbench1shot1.ground.text import counted, markdown_table
 
 MEASURES = {
@@ -232,7 +233,7 @@ def _digits(tasks: Tasks) -> int:
 
 def _caption(tasks: Tasks, is_of_tasks: bool, ranks: AverageRanks | None = None) -> str:
     each, own = next(iter(tasks.values())), list(tasks.values())
-    where = _listed(dict.fromkeys(f"{of.space} ({of.facts.dataset})" for of in own))
+    where = in_words(dict.fromkeys(f"{of.space} ({of.facts.dataset})" for of in own))
     what = f"Mean final {each.goal.regret}" if is_of_tasks else each.goal.title
     counts = dict.fromkeys(map(counts_text, own))
     n = f"; {next(iter(counts))}" if len(counts) == 1 else ""
@@ -247,12 +248,6 @@ def _caption(tasks: Tasks, is_of_tasks: bool, ranks: AverageRanks | None = None)
         *dict.fromkeys(progress_text(comparison) for comparison in own),
     ]
     return " ".join(filter(None, sentences))
-
-
-def _listed(names: Iterable[str]) -> str:
-    """Return names as a list: "a", "a and b", "a, b and c"."""
-    *others, last = names
-    return f"{', '.join(others)} and {last}" if others else last
 
 
 def _marks_sentence(comparison: Comparison) -> str:
@@ -308,8 +303,8 @@ def methods_text(tasks: Tasks, ranks: AverageRanks | None = None) -> str:
     own, each = list(tasks.values()), next(iter(tasks.values()))
     counts = dict.fromkeys(map(counts_text, own))
     per_task = [f"{name}: {counts_text(comparison)}" for name, comparison in tasks.items()]
-    labels = _listed(dict.fromkeys(of.label for comparison in own for of in comparison.contenders))
-    where = _listed(dict.fromkeys(f"{of.space} ({of.facts.dataset})" for of in own))
+    labels = in_words(dict.fromkeys(of.label for comparison in own for of in comparison.contenders))
+    where = in_words(dict.fromkeys(f"{of.space} ({of.facts.dataset})" for of in own))
     scales = {of.entry.scale for comparison in own for of in comparison.contenders} - {None}
     clock = "; ".join(filter(None, dict.fromkeys(map(clock_text, own))))
     tests = {comparison.test for comparison in own if len(comparison.rank_tests)}

@@ -107,7 +107,7 @@ def _images(job: Costed) -> int:
 
 
 def tuning_options(options: Options) -> TuningOptions:
-    """Return the options of a study without those of its searches."""
+    """Return the options of a study itself, without the options of its searches."""
     names = option_names(TuningOptions)
     return TuningOptions(**{name: value for name, value in options.items() if name in names})
 

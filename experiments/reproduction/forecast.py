@@ -72,10 +72,11 @@ def figure_plan(
         report: receives what is being done, in words.
     """
     count(jobs, counts, report)
+    timed = first_of_each_pace(jobs)
     if workers is not None:
-        report(f"Timing steps of {_kinds(len(first_of_each_pace(jobs)))} …")
+        report(f"Timing steps of {_kinds(len(timed))} …")
     timing = Timing({}, []) if workers is None else workers.call(time_steps, jobs)
-    expected = {job.name: _expected_seconds(job, counts, timing.paces, first_of_each_pace(jobs)) for job in jobs}
+    expected = {job.name: _expected_seconds(job, counts, timing.paces, timed) for job in jobs}
     curves = dict[tuple[str, ...], list[FigureJob]]()
     for job in jobs:
         curves.setdefault((job.panel, job.curve, job.kind), []).append(job)

@@ -12,7 +12,7 @@ from nasbench1shot1.cell_training.loop import TrainingState, begin
 from nasbench1shot1.cell_training.options import TrainingOptions
 from nasbench1shot1.cell_training.screen import remaining_seconds
 from nasbench1shot1.images.stand_ins import images_for_planning
-from nasbench1shot1.runs.counting import OperationCounter
+from nasbench1shot1.runs.counting import OperationCounter, size_of
 from nasbench1shot1.runs.machine import cpu_threads
 from nasbench1shot1.runs.work import Flops, Work, memory_needs
 
@@ -40,7 +40,7 @@ def work_of_training(x: Any, config: TrainingOptions) -> Work:
     steps, size = state.stops[-1].step, config.batch_size
     evaluations = sum(stop.evaluation is not None for stop in state.stops)
     evaluated = sum(len(rows) for part in state.parts.evaluated().values() for rows in state.evaluated_batches(part))
-    weights = sum(weight.numel() * weight.element_size() for weight in state.net.parameters())
+    weights = size_of(state.net.parameters())
     gpu_memory, memory = memory_needs(4.0 * weights, size * of_step, state.parts.train.images.images.numel())
     trained = steps * size
     flops = Flops((trained + evaluations * evaluated) * forward, trained * backward)
@@ -71,5 +71,4 @@ def _counted(state: TrainingState) -> tuple[tuple[float, float], float]:
     with OperationCounter() as counter:
         F.cross_entropy(state.logits(state.augmentation.normalise(images), compiled=False), labels).backward()
     flops = np.array(counter.flops) / COUNTED_IMAGES
-    gradients = sum(weight.numel() * weight.element_size() for weight in state.net.parameters())
-    return (float(flops[0]), float(flops[1])), max(counter.peak - gradients, 0) / COUNTED_IMAGES
+    return (float(flops[0]), float(flops[1])), max(counter.peak - size_of(state.net.parameters()), 0) / COUNTED_IMAGES

@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from nasbench1shot1.commands.dry_run import make_plan, show_plan
-from nasbench1shot1.commands.options import Hidden, Positional
-from nasbench1shot1.commands.reproduce import GIVEN
-from nasbench1shot1.ground.errors import InvalidInputError, flag, option, switch
+from nasbench1shot1.commands.options import Hidden
+from nasbench1shot1.commands.reproduce import GIVEN, FigureName
+from nasbench1shot1.ground.errors import InvalidInputError, option, switch
 from nasbench1shot1.ground.text import print_to_stderr
 from nasbench1shot1.runs.devices import USUAL, GPUName
 from nasbench1shot1.runs.machine import Device
-from nasbench1shot1.runs.options import Form, Images, Names, Range, Seeds, TableName
+from nasbench1shot1.runs.options import Form, Images, Range, Seeds, TableName
 
 if TYPE_CHECKING:
     from nasbench1shot1.experiments.all_plans import AllPlans
@@ -38,11 +38,7 @@ class Plan:
         "Searches and trainings": GIVEN,
     }
 
-    figure: Annotated[
-        Positional[str | None],
-        Form("[FIGURE]"),
-        Names("nasbench1shot1.experiments.reproduction.figures:FIGURES"),
-    ] = None
+    figure: FigureName = None
     """Figure or table, as in nb1shot1 reproduce. Default: all, with one line for each."""
     scale: Literal["full", "medium", "quick"] = "full"
     """full: the paper's setting; medium: hours on a CPU; quick: minutes."""
@@ -110,7 +106,7 @@ class Plan:
         from nasbench1shot1.experiments.reproduction.planning import open_figure
 
         if name in COMMANDS:
-            raise InvalidInputError(f"'{name}' is a command: run nb1shot1 {name} {flag('dry_run')}, with its options")
+            raise InvalidInputError(f"'{name}' is a command: run nb1shot1 {name} {switch('dry_run')}, with its options")
         open_figure(name)
 
     def _parts(self) -> dict[str, Any]:

@@ -18,6 +18,10 @@ GIVEN = (
     *("space", "seconds", "evaluations", "repeats"),
 )
 """Options of every search of a figure; given values override the figure's own."""
+FigureName = Annotated[
+    Positional[str | None], Form("[FIGURE]"), Names("nasbench1shot1.experiments.reproduction.figures:FIGURES")
+]
+"""The name of a figure as the argument of a command."""
 WIDTH = 80
 """Columns of the list of figures; longer lines are divided."""
 
@@ -48,11 +52,7 @@ class Reproduce:
         "Running": ("out",),
     }
 
-    figure: Annotated[
-        Positional[str | None],
-        Form("[FIGURE]"),
-        Names("nasbench1shot1.experiments.reproduction.figures:FIGURES"),
-    ] = None
+    figure: FigureName = None
     """Figure or table. Names without a prefix refer to NAS-Bench-1Shot1. Default: list the figures."""
     scale: Literal["full", "medium", "quick"] = "full"
     """full: the paper's setting, for GPUs; medium: hours on a CPU, with official images; quick: minutes, but too small

@@ -12,7 +12,7 @@ from nasbench1shot1.commands.arguments import check_not_truncated, is_architectu
 from nasbench1shot1.commands.dry_run import check_dry_run, show_dry_run
 from nasbench1shot1.commands.help_screen import default_variants
 from nasbench1shot1.commands.options import Asked, Hidden, Positional
-from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError, UserError, flag, option
+from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError, UserError, option
 from nasbench1shot1.jobs.pool import WorkerOptions
 from nasbench1shot1.runs.options import Form, Range, Seeds, TableName, option_names
 
@@ -128,7 +128,7 @@ class Train(Generic[Options]):
         if self.dry_run:
             check_dry_run(resume=self.resume)
             if self.what is None:
-                raise InvalidInputError(f"no architecture is given: name one, or give {flag('list')}")
+                raise InvalidInputError(f"no architecture is given: name one, or give {option('list')}")
             show_dry_run("train", architecture=self.what, table=table, **given)
             return
         training = train_cell(self.what, out=self.out, resume=self.resume, table=table, console=console, **given)

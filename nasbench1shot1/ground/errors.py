@@ -224,10 +224,15 @@ def _initials(name: str) -> str:
     return "".join(word[:1] for word in words) if len(words) > 1 else ""
 
 
+def in_words(names: Iterable[object], conjunction: str = "and") -> str:
+    """Return at least one name as a list: "a", "a and b", "a, b and c"."""
+    *others, last = map(str, names)
+    return f"{', '.join(others)} {conjunction} {last}" if others else last
+
+
 def alternatives(names: Iterable[object]) -> str:
     """Return names as a choice: "a", "a or b", "a, b or c"."""
-    *others, last = map(str, names)
-    return f"{', '.join(others)} or {last}" if others else last
+    return in_words(names, "or")
 
 
 def shorten(text: str, max_length: int = LONGEST_VALUE) -> str:

@@ -13,7 +13,7 @@ TILES = 8
 
 
 def is_missing(name: str) -> bool:
-    """Return whether a name is that of an official data set that is not installed."""
+    """Return whether a name belongs to an official data set that is not installed."""
     return name in DATA_SETS and not is_imported(name)
 
 

@@ -11,7 +11,7 @@ import torch
 
 from nasbench1shot1.one_shot_search.loop import Step, training_steps
 from nasbench1shot1.one_shot_search.state import SearchState
-from nasbench1shot1.runs.counting import OperationCounter
+from nasbench1shot1.runs.counting import OperationCounter, size_of
 
 Amount = Any
 """A number, or an array of numbers: what a `Meter` measures."""
@@ -101,7 +101,7 @@ class Clock:
 
 
 class FlopMeter:
-    """Counts FLOPs: arrays of those of forward and of backward passes. It also finds the largest memory of a step.
+    """Counts FLOPs as an array of two numbers, forward and backward, and finds the largest memory of a step.
 
     Attributes:
         step_memory: bytes of the tensors that exist at one time in a step of the search, besides its weights, their
@@ -153,7 +153,7 @@ class FlopMeter:
             peaks.append(counter.peak)
             if len(found) == FEWEST_COUNTED_STEPS and all(np.array_equal(of, found[0]) for of in found):
                 break
-        gradients = 4 * sum(weight.numel() for weight in state.net.parameters() if weight.requires_grad)
+        gradients = size_of(weight for weight in state.net.parameters() if weight.requires_grad)
         of_images = max(max(peaks[1:]) - gradients, 0) / COUNTED_IMAGES  # the first step also creates the momentum
         self.step_memory = max(self.step_memory, gradients + state.batch_size(epoch) * of_images)
         return np.mean(found, axis=0)

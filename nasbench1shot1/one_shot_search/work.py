@@ -7,6 +7,7 @@ from nasbench1shot1.one_shot_search.estimate import cost_of_epochs, cost_to_scor
 from nasbench1shot1.one_shot_search.meters import FlopMeter
 from nasbench1shot1.one_shot_search.options import SearchOptions
 from nasbench1shot1.one_shot_search.state import SearchState, begin, constrain
+from nasbench1shot1.runs.counting import size_of
 from nasbench1shot1.runs.machine import cpu_threads
 from nasbench1shot1.runs.work import Flops, Work, memory_needs
 from nasbench1shot1.supernets.weight_sharing import LARGEST_ON_GPU, MAPS_ON_GPU
@@ -58,7 +59,7 @@ def _state(options: SearchOptions) -> SearchState:
 
 def _weights(state: SearchState) -> int:
     """Return the bytes of the supernet's weights and buffers."""
-    return sum(tensor.numel() * tensor.element_size() for tensor in state.net.state_dict().values())
+    return size_of(state.net.state_dict().values())
 
 
 def _memory(state: SearchState, step: float, scores: bool) -> tuple[float, float]:

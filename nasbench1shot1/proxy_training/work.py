@@ -9,7 +9,7 @@ from torch.nn import functional as F
 from nasbench1shot1.images.stand_ins import images_for_planning
 from nasbench1shot1.proxy_training.loop import ProxyState, begin
 from nasbench1shot1.proxy_training.record import ProxyConfig
-from nasbench1shot1.runs.counting import OperationCounter
+from nasbench1shot1.runs.counting import OperationCounter, size_of
 from nasbench1shot1.runs.machine import cpu_threads
 from nasbench1shot1.runs.work import Flops, Work, memory_needs
 from nasbench1shot1.supernets.passes import Mixing, class_scores
@@ -54,7 +54,6 @@ def _counted(state: ProxyState, number: int) -> tuple[float, float, float, float
     with OperationCounter() as counter:
         logits = class_scores(net, mixing, state.augmentation.normalise(pixels), state.config.precision)
         F.cross_entropy(logits, labels).backward()
-    weights = [weight for weight in net.parameters() if weight.grad is not None]
-    gradients = sum(weight.numel() * weight.element_size() for weight in weights)
+    gradients = size_of(weight for weight in net.parameters() if weight.grad is not None)
     of_step = max(counter.peak - gradients, 0) / COUNTED_IMAGES
     return counter.forward / COUNTED_IMAGES, counter.backward / COUNTED_IMAGES, 3.0 * gradients, of_step

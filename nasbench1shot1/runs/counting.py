@@ -1,7 +1,7 @@
 """FLOPs and memory of PyTorch code, counted while it runs on the CPU: no GPU and no clock is involved."""
 
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import torch
@@ -18,8 +18,8 @@ class OperationCounter(TorchDispatchMode):
 
     Attributes:
         forward, backward: as in `Flops`.
-        peak: the largest number of bytes of such tensors that existed at one time. Memory that a single operation needs
-            only internally is not included.
+        peak: the most bytes that these tensors occupied at one time. Memory that an operation uses only internally is
+            not included.
     """
 
     def __init__(self) -> None:
@@ -50,7 +50,7 @@ class OperationCounter(TorchDispatchMode):
         return result
 
     def _watch(self, result: Any, given: Any) -> None:
-        """Count the memory of new tensors until they are freed; views and results in place share that of others."""
+        """Count the memory of new tensors until they are freed; views and in-place results use existing memory."""
         known: set[int] | None = None
         for tensor in _tensors(result):
             storage = tensor.untyped_storage()
@@ -75,6 +75,11 @@ def count_flops(action: Callable[[], object]) -> Flops:
     with counter:
         action()
     return counter.flops
+
+
+def size_of(tensors: Iterable[Tensor]) -> int:
+    """Return the bytes of the elements of tensors."""
+    return sum(tensor.numel() * tensor.element_size() for tensor in tensors)
 
 
 def _tensors(values: Any) -> Iterator[Tensor]:

@@ -55,7 +55,7 @@ class GPU:
 
     @property
     def throughput(self) -> float:
-        """FLOPs per second in float32: those of the reference GPU, times the speed."""
+        """FLOPs per second in float32: the throughput of the reference GPU times the speed."""
         return 1e12 * REFERENCE.teraflops * self.speed
 
     def seconds(self, work: Work) -> float:

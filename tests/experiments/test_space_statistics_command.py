@@ -88,7 +88,7 @@ def test_the_page_has_a_section_and_pictures_for_every_analysis():
 
 def test_the_example_of_the_page_runs():
     page = (CHECKOUT / "docs" / "space_statistics.md").read_text()
-    example, *_ = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    [example, _] = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
     names: dict[str, object] = {}
     exec(compile(example, "space_statistics.md", "exec"), names)
     assert names["table"].id in names["axes"].figure.caption

@@ -12,6 +12,7 @@ from rich.console import Console
 
 import nasbench1shot1 as nb
 from nasbench1shot1 import registry
+from nasbench1shot1.display.options import PICTURES
 from nasbench1shot1.one_shot_search.options import SearchConfig, search_options
 from nasbench1shot1.one_shot_search.state import begin
 from nasbench1shot1.runs.options import option_names
@@ -46,14 +47,13 @@ def test_the_shortest_searches_of_the_page_are_accepted():
 
 def test_the_table_of_common_options_is_complete_with_defaults():
     header, *table = rows("optimizers.md", "| option | full |")
-    full, quick = resolved(), resolved(scale="quick")
+    unset = dict.fromkeys(PICTURES)  # some of them are recorded only if they are given
+    full, quick = unset | resolved(), unset | resolved(scale="quick")
+    names = [name for name in full if name in SearchConfig.__dataclass_fields__ and name not in PICTURES]
     assert header[:3] == ["option", "full", "quick"]
-    common = {
-        name: [written(full[name]), written(quick[name])] for name in full if name in SearchConfig.__dataclass_fields__
-    }
-    common["width"] = ["–", "–"]  # is recorded only if it is given
-    assert len(table) == len(common)
-    assert {row[0]: row[1:3] for row in table} == common
+    assert [row[:3] for row in table] == [
+        [name, written(full[name]), written(quick[name])] for name in (*names, *PICTURES)
+    ]
 
 
 def test_the_tables_of_methods_contain_every_method_once():
