@@ -77,9 +77,7 @@ def as_path(value: str | os.PathLike[str], name: str, is_option: bool = False) -
             raise ValueError("it is empty")
         path = Path(text).expanduser()
         with suppress(FileNotFoundError, NotADirectoryError):
-            path.stat()
-        if path.is_dir() and not os.access(path, os.X_OK) and path.is_dir():  # it may just have been renamed
-            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+            os.stat(f"{path}/.")  # noqa: PTH116 - pathlib drops the ".", which needs a folder that may be searched
     except (OSError, ValueError, TypeError, AttributeError, RuntimeError) as error:
         is_text = isinstance(value, str | os.PathLike)
         shown = shorten(str(value), 200)

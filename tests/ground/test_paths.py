@@ -46,12 +46,17 @@ def test_circular_symbolic_links_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_folder_without_permission_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(path: Path) -> None:
-        raise PermissionError(13, "Permission denied", str(path))
+    refused: list[str] = []
 
-    monkeypatch.setattr(Path, "stat", refuse)  # root, which often runs the tests, may read everything
-    with refuses(InvalidInputError, tmp_path / "locked" / "x", options="out"):
-        as_path(tmp_path / "locked" / "x", "out", is_option=True)
+    def refuse(path: str) -> None:  # root, which often runs the tests, may read everything
+        refused.append(path)
+        raise PermissionError(13, "Permission denied", path)
+
+    monkeypatch.setattr("nasbench1shot1.ground.files.os.stat", refuse)
+    with refuses(InvalidInputError, tmp_path / "locked", options="out"):
+        as_path(tmp_path / "locked", "out", is_option=True)
+    monkeypatch.undo()
+    assert refused == [f"{tmp_path}/locked/."]
 
 
 def test_valid_paths_are_returned_whether_or_not_the_file_exists(tmp_path: Path) -> None:
