@@ -12,7 +12,7 @@ from nasbench1shot1.display.axes import ZERO_NOTE, use_log_axes
 from nasbench1shot1.display.canvas import Canvas
 from nasbench1shot1.display.colours import MOST_BANDS, Colors, checked_labels, curve_styles
 from nasbench1shot1.display.curves import Statistic, describe_band, draw_curve, draw_level, log_floor
-from nasbench1shot1.display.marks import draw_marked
+from nasbench1shot1.display.marked_networks import draw_marked
 from nasbench1shot1.display.style import AnyStyle, Spread
 from nasbench1shot1.evaluator import common_baseline
 from nasbench1shot1.ground.errors import InvalidInputError
