@@ -95,22 +95,31 @@ def compare(
             not support the axis, the table lacks an architecture, `ax` is not axes, `colors` are not colours, or `mark`
             is not a network of the table.
     """
-    from nasbench1shot1.experiments.comparison.drawing import (
-        draw_tasks,
-        task_axes,
-        task_rows,
-        tasks_figure,
-    )
-
     every = compare_tasks(runs, labels, over, table=table, allow_module=allow_module, spread=spread, mark=mark)
-    if len(every.tasks) > 1:
-        if ax is None:
-            return AxesList(task_axes(tasks_figure(every.tasks, colors, style).axes, every.tasks))
-        panels = checked_axes_list(ax, "task", len(every.tasks) * len(task_rows(every.tasks)))
-        with look(style, panels[0]):
-            return draw_tasks(every.tasks, panels, colors)
-    (found,) = every.tasks.values()
-    return plot_comparison(found, ax, colors=colors, style=style)
+    return plot_tasks(every, ax, colors=colors, style=style)
+
+
+def plot_tasks(
+    every: TaskComparison,
+    ax: "Axes | Sequence[Axes] | None" = None,
+    *,
+    colors: Colors | None = None,
+    style: AnyStyle | None = None,
+) -> Any:
+    """Draw the comparisons of all tasks, and return the axes as `nb.compare` does. Arguments: see there.
+
+    Raises the errors of `plot_comparison`.
+    """
+    from nasbench1shot1.experiments.comparison.drawing import draw_tasks, task_axes, task_rows, tasks_figure
+
+    if len(every.tasks) == 1:
+        (found,) = every.tasks.values()
+        return plot_comparison(found, ax, colors=colors, style=style)
+    if ax is None:
+        return AxesList(task_axes(tasks_figure(every.tasks, colors, style).axes, every.tasks))
+    panels = checked_axes_list(ax, "task", len(every.tasks) * len(task_rows(every.tasks)))
+    with look(style, panels[0]):
+        return draw_tasks(every.tasks, panels, colors)
 
 
 def plot_comparison(

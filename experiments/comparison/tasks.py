@@ -13,6 +13,7 @@ from nasbench1shot1.experiments.comparison.entries import Floats
 from nasbench1shot1.experiments.comparison.overall import AverageRanks
 from nasbench1shot1.experiments.comparison.statistics import END, Comparison
 from nasbench1shot1.ground.errors import InvalidInputError, UserError, quote
+from nasbench1shot1.ground.notebooks import Displayed
 from nasbench1shot1.ground.text import counted
 
 Item = TypeVar("Item")
@@ -22,7 +23,7 @@ PARTS = {"space": "search spaces", "dataset": "data sets", "table": "tables", "s
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TaskComparison:
+class TaskComparison(Displayed):
     """Runs on one or several tasks. Regrets of different tasks are not comparable, so each task has its own comparison.
 
     Methods are identified by their labels: runs with equal labels on different tasks are runs of one method.
@@ -35,6 +36,11 @@ class TaskComparison:
 
     def __repr__(self) -> str:
         return f"TaskComparison({counted(len(self.tasks), 'task')}: {'; '.join(map(repr, self.tasks.values()))})"
+
+    DRAWING = "nasbench1shot1.experiments.comparison.comparing:plot_tasks"
+
+    def _as_html(self) -> str:
+        return "".join(comparison._repr_html_() for comparison in self.tasks.values())
 
     @property
     def separation(self) -> str:
