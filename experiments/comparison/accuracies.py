@@ -50,14 +50,13 @@ class AccuracyComparison:
         """Return a picture of the accuracies over epochs, with a panel for every data set and split."""
         found = self.accuracies
         styles = dict(zip(self.labels, curve_styles(list(self.optimizers)), strict=True))
-        counts = {len(runs) for runs in found.runs.values()}
+        counts = [len(runs) for runs in found.runs.values()]
         has_band = max(counts) > 1 and len(found.runs) <= MOST_BANDS
-        many = counts.pop() if len(counts) == 1 else None
         columns = len(found.places)
         with Canvas(1, columns, panel=(max(3.0, 8 / columns), 3.4), style=style, wraps=True) as canvas:
             found.draw_by_epoch(canvas, styles)
             caption = "\n".join(filter(None, [SHOWN, found.missing_text, f"table {found.table.id}"]))
-            band = describe_band(found.spread, many) if has_band else ""
+            band = describe_band(found.spread, counts) if has_band else ""
             return canvas.finish("Accuracy on every data set of the table", caption, legend=styles, band=band)
 
     def show(self, console: Console, files: Sequence[Path]) -> None:
