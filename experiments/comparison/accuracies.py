@@ -14,8 +14,8 @@ from nasbench1shot1.display.colours import MOST_BANDS, curve_styles
 from nasbench1shot1.display.curves import checked_spread, describe_band
 from nasbench1shot1.display.style import AnyStyle, Spread
 from nasbench1shot1.experiments.accuracies import SHOWN, Accuracies
-from nasbench1shot1.experiments.comparison.comparing import check_comparable, labels_of, open_entries
 from nasbench1shot1.experiments.comparison.entries import Entry, SearchEntry
+from nasbench1shot1.experiments.comparison.opening import check_comparable, labels_of, open_entries
 from nasbench1shot1.experiments.rescoring import recorded_table
 from nasbench1shot1.ground.errors import InvalidInputError, option
 from nasbench1shot1.ground.files import PictureFormat, atomic_folder

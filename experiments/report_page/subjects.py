@@ -10,8 +10,8 @@ from typing import Any
 from nasbench1shot1.black_box_search.record import BlackBoxStudy
 from nasbench1shot1.cell_training.group import TrainingGroup
 from nasbench1shot1.cell_training.record import Training
-from nasbench1shot1.experiments.comparison.comparing import distinct_labels, open_entries
 from nasbench1shot1.experiments.comparison.entries import Entry, SearchEntry
+from nasbench1shot1.experiments.comparison.opening import distinct_labels, open_entries
 from nasbench1shot1.experiments.correlation.record import Ranking
 from nasbench1shot1.ground.errors import InvalidInputError, option
 from nasbench1shot1.ground.text import counted
