@@ -11,10 +11,10 @@ from nasbench1shot1.experiments.planning.plan import Plan, Row
 from nasbench1shot1.experiments.reproduction.figures import FIGURES
 from nasbench1shot1.experiments.reproduction.forecast import Counts, Report, figure_plan, no_report
 from nasbench1shot1.experiments.reproduction.kinds import KINDS, FigureJob
-from nasbench1shot1.experiments.reproduction.planning import open_figure
+from nasbench1shot1.experiments.reproduction.planning import open_figure, unknown_figure
 from nasbench1shot1.experiments.reproduction.progress import describe_work
 from nasbench1shot1.ground.arguments import options_by_keyword
-from nasbench1shot1.ground.errors import InvalidInputError, option, unknown_name
+from nasbench1shot1.ground.errors import InvalidInputError, option
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.jobs.job import Workers
 from nasbench1shot1.jobs.pool import WorkerOptions, this_process
@@ -85,9 +85,7 @@ def make_plan(
         return replace(_of_figure(what, how, **options), name=what)
     if what in COMMANDS:
         return replace(COMMANDS[what](how, with_names(options)), name=what)
-    if what.startswith(("figure", "table", "nas", "nats")):
-        open_figure(what)  # raises for a figure that is not drawn
-    raise unknown_name("figure or command", what, [*FIGURES, *COMMANDS])
+    raise unknown_figure(what, list(COMMANDS))
 
 
 class How(NamedTuple):

@@ -18,7 +18,7 @@ from nasbench1shot1.display.axes import EPOCH_LABEL, AxesList, checked_axes, che
 from nasbench1shot1.display.canvas import Canvas
 from nasbench1shot1.display.colours import Colors, curve_styles, main_first
 from nasbench1shot1.display.curves import describe_band
-from nasbench1shot1.display.marks import draw_marked
+from nasbench1shot1.display.marked_networks import draw_marked
 from nasbench1shot1.display.style import AnyStyle, Spread, look
 from nasbench1shot1.experiments.rescoring import recorded_table
 from nasbench1shot1.ground.errors import InvalidInputError, UserError, value_of

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.display.marks import Marked, marked
+from nasbench1shot1.display.marked_networks import Marked, marked
 from nasbench1shot1.evaluator import Judge
 from nasbench1shot1.ground.errors import InvalidInputError, option, quote, quoted_option, shorten, unknown_name
 from nasbench1shot1.ground.text import percent

@@ -53,7 +53,7 @@ class ProgressiveDrNASHyperparameters(DrNASHyperparameters):
     def check(self) -> None:
         """Raise InvalidInputError for a value that is out of range, and for meaningless combinations."""
         super().check()
-        if self.relaxation == "interpolation":
+        if self.kind.mixes_widths:
             raise InvalidInputError(
                 f"progressive DrNAS excludes operations, but {option('relaxation', self.relaxation)} interpolates "
                 f"widths: choose another {option('relaxation')}"

@@ -166,12 +166,12 @@ class GradientHyperparameters(AdamHyperparameters):
         if self.rule != "exponentiated-gradient":
             return
         adam = option("rule", "adam")
-        if self.kind.encoding != "softmax" or self.relaxation == "interpolation":
+        if self.kind.encoding != "softmax" or self.kind.mixes_widths:
             raise InvalidInputError(
                 f"the exponentiated gradient needs mixing weights that are a softmax of Λ, not "
                 f"{option('relaxation', self.relaxation)}: use softmax or gumbel, or give {adam}"
             )
-        if self.relaxation == "reinmax":
+        if self.kind.estimates_gradient:
             raise InvalidInputError(
                 "the exponentiated gradient needs the gradient of mixing weights, and ReinMax estimates the gradient "
                 f"of Λ: use gumbel-operations, or give {adam}"
@@ -208,8 +208,8 @@ class GradientOptimizer(AdamOptimizer):
         self, space: OneShotSpace, hyperparameters: Any, generator: torch.Generator, device: torch.device
     ) -> None:
         super().__init__(space, hyperparameters, generator, device)
-        if self.hyperparameters.relaxation == "interpolation":
-            check_has_widths(space, option("relaxation", "interpolation"))
+        if self.hyperparameters.kind.mixes_widths:
+            check_has_widths(space, option("relaxation", self.hyperparameters.relaxation))
         self._check_operations()
         self.temperature, self.progress = self.hyperparameters.temperature_max, 0.0
         self.allowed = AllowedEntries(self.space)
@@ -350,7 +350,7 @@ class GradientOptimizer(AdamOptimizer):
         tensors = mixing.tensors()
         leaves = [tensor.detach().requires_grad_() for tensor in tensors]
         passed = mixing.with_tensors(iter(leaves))
-        if self.hyperparameters.relaxation == "reinmax":
+        if self.hyperparameters.kind.estimates_gradient:
             passed = self.allowed.restrict(replace(passed, operations=None))  # its gradient needs all their outputs
         terms = self.hyperparameters.neumann_terms
         update = UPDATES[self.hyperparameters.update]

@@ -12,6 +12,8 @@ RelaxationName = Annotated[_Names, Form("NAME")]
 RELAXATION_NAMES = get_args(_Names)
 """The names in `KINDS` and in `relaxation.RELAXATIONS`."""
 
+Encoding = Literal["softmax", "sigmoid", "dirichlet"]
+
 
 @dataclass(frozen=True, kw_only=True)
 class RelaxationKind:
@@ -24,14 +26,19 @@ class RelaxationKind:
         gives_shares: whether each vector of mixing weights is positive and adds up to 1.
         samples: whether most candidates have the weight 0, so that a weight step computes only the sampled ones.
         separates_operations: whether operations are treated in another way than edges.
+        mixes_widths: whether it interpolates outputs of different widths, so that a space needs widths.
+        estimates_gradient: whether the gradient of Λ is an estimate of its own, which needs the outputs of all
+            operations, and not the gradient of the mixing weights.
     """
 
-    encoding: Literal["softmax", "sigmoid", "dirichlet"] = "softmax"
+    encoding: Encoding = "softmax"
     has_noise: bool = True
     one_sample: str = ""
     gives_shares: bool = False
     samples: bool = False
     separates_operations: bool = False
+    mixes_widths: bool = False
+    estimates_gradient: bool = False
 
 
 KINDS: dict[str, RelaxationKind] = {
@@ -39,11 +46,11 @@ KINDS: dict[str, RelaxationKind] = {
     "gumbel": RelaxationKind(gives_shares=True),
     "gumbel-operations": RelaxationKind(samples=True, separates_operations=True),
     "single-path": RelaxationKind(one_sample="is the same for all cells", samples=True),
-    "interpolation": RelaxationKind(samples=True),
+    "interpolation": RelaxationKind(samples=True, mixes_widths=True),
     "sigmoid": RelaxationKind(
         encoding="sigmoid", has_noise=False, one_sample="is not random", separates_operations=True
     ),
     "dirichlet": RelaxationKind(encoding="dirichlet", gives_shares=True),
-    "reinmax": RelaxationKind(samples=True, separates_operations=True),
+    "reinmax": RelaxationKind(samples=True, separates_operations=True, estimates_gradient=True),
 }
 WITH_NOISE = tuple(name for name, kind in KINDS.items() if kind.has_noise)

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from nasbench1shot1.optimizers.allowed import AllowedEntries
+from nasbench1shot1.optimizers.relaxation_kinds import KINDS, Encoding
 from nasbench1shot1.space import OneShotSpace
 
 Parameters = Mapping[str, Tensor]
@@ -27,14 +28,19 @@ class Term:
         weight: its default weight.
         grows: whether the weight grows linearly from 0 over the epochs of the schedule.
         keys: the keys of Λ that it applies to: "all", or "operations" (`space.operation_key`).
-        relaxations: the relaxations with which it has a meaning.
+        encoding: the function of Λ for which it is defined.
     """
 
     value: Callable[[Sequence[Tensor]], Tensor]
     weight: float
     grows: bool
     keys: Literal["all", "operations"]
-    relaxations: tuple[str, ...]
+    encoding: Encoding
+
+    @property
+    def relaxations(self) -> list[str]:
+        """The relaxations with which it has a meaning: those with its encoding, except for mixtures of widths."""
+        return [name for name, kind in KINDS.items() if kind.encoding == self.encoding and not kind.mixes_widths]
 
 
 def beta(vectors: Sequence[Tensor]) -> Tensor:
@@ -65,10 +71,10 @@ def dirichlet_kl(vectors: Sequence[Tensor]) -> Tensor:
 
 
 TERMS: dict[str, Term] = {
-    "beta": Term(beta, 50.0, True, "all", ("softmax", "gumbel", "gumbel-operations", "single-path", "reinmax")),
-    "zero-one": Term(zero_one, 10.0, False, "operations", ("sigmoid",)),
-    "zero-one-l1": Term(zero_one_l1, 10.0, False, "operations", ("sigmoid",)),
-    "dirichlet-kl": Term(dirichlet_kl, 1e-3, False, "all", ("dirichlet",)),
+    "beta": Term(beta, 50.0, True, "all", "softmax"),
+    "zero-one": Term(zero_one, 10.0, False, "operations", "sigmoid"),
+    "zero-one-l1": Term(zero_one_l1, 10.0, False, "operations", "sigmoid"),
+    "dirichlet-kl": Term(dirichlet_kl, 1e-3, False, "all", "dirichlet"),
 }
 """The terms by their name in the option `term`."""
 

@@ -6,7 +6,7 @@ from refusals import refuses
 
 import nasbench1shot1 as nb
 from nasbench1shot1.benchmark import benchmarks
-from nasbench1shot1.display.marks import LOOKS, draw_marked, marked
+from nasbench1shot1.display.marked_networks import LOOKS, draw_marked, marked
 from nasbench1shot1.nasbench101.benchmark import INCEPTION_LIKE, RESNET_LIKE
 from nasbench1shot1.nasbench201.benchmark import RESNET
 from nasbench1shot1.reference_points import default_points, missing_note, reference_points

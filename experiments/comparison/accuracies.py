@@ -14,8 +14,8 @@ from nasbench1shot1.display.colours import MOST_BANDS, curve_styles
 from nasbench1shot1.display.curves import checked_spread, describe_band
 from nasbench1shot1.display.style import AnyStyle, Spread
 from nasbench1shot1.experiments.accuracies import SHOWN, Accuracies
-from nasbench1shot1.experiments.comparison.comparing import check_comparable, labels_of, open_entries
 from nasbench1shot1.experiments.comparison.entries import Entry, SearchEntry
+from nasbench1shot1.experiments.comparison.opening import check_comparable, labels_of, open_entries
 from nasbench1shot1.experiments.rescoring import recorded_table
 from nasbench1shot1.ground.errors import InvalidInputError, option
 from nasbench1shot1.ground.files import PictureFormat, atomic_folder
@@ -50,14 +50,13 @@ class AccuracyComparison:
         """Return a picture of the accuracies over epochs, with a panel for every data set and split."""
         found = self.accuracies
         styles = dict(zip(self.labels, curve_styles(list(self.optimizers)), strict=True))
-        counts = {len(runs) for runs in found.runs.values()}
+        counts = [len(runs) for runs in found.runs.values()]
         has_band = max(counts) > 1 and len(found.runs) <= MOST_BANDS
-        many = counts.pop() if len(counts) == 1 else None
         columns = len(found.places)
         with Canvas(1, columns, panel=(max(3.0, 8 / columns), 3.4), style=style, wraps=True) as canvas:
             found.draw_by_epoch(canvas, styles)
             caption = "\n".join(filter(None, [SHOWN, found.missing_text, f"table {found.table.id}"]))
-            band = describe_band(found.spread, many) if has_band else ""
+            band = describe_band(found.spread, counts) if has_band else ""
             return canvas.finish("Accuracy on every data set of the table", caption, legend=styles, band=band)
 
     def show(self, console: Console, files: Sequence[Path]) -> None:

@@ -6,46 +6,33 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.black_box_search.goal import Goal
-from nasbench1shot1.black_box_search.record import BlackBoxStudy
 from nasbench1shot1.display.axes import AxesList, checked_axes, checked_axes_list
 from nasbench1shot1.display.colours import Colors, checked_labels
 from nasbench1shot1.display.curves import Trace, checked_spread
 from nasbench1shot1.display.style import AnyStyle, Spread, look
 from nasbench1shot1.evaluator import Baseline, common_baseline
-from nasbench1shot1.experiments.comparison.entries import (
-    EPOCHS,
-    EVALUATIONS,
-    OVER,
-    SIMULATED_TIME,
-    BlackBoxEntry,
-    Entry,
-    Facts,
-    Over,
-    SearchEntry,
-    TrajectoryEntry,
-    TuningEntry,
+from nasbench1shot1.experiments.comparison.entries import Entry, Over
+from nasbench1shot1.experiments.comparison.opening import (
+    axis_of,
+    check_comparable,
+    check_number,
+    labels_of,
+    open_entries,
+    tasks_of,
 )
 from nasbench1shot1.experiments.comparison.statistics import Comparison, Contender
-from nasbench1shot1.experiments.comparison.tasks import TaskComparison, separate
+from nasbench1shot1.experiments.comparison.tasks import TaskComparison
 from nasbench1shot1.experiments.rescoring import recorded_table, warn_of_other_values
-from nasbench1shot1.ground.errors import InvalidInputError, UserError, option, quoted_option, unknown_name
-from nasbench1shot1.one_shot_search.group import SearchGroup
-from nasbench1shot1.one_shot_search.record import SearchRecord
+from nasbench1shot1.ground.errors import InvalidInputError, UserError
 from nasbench1shot1.one_shot_search.regret_curve import mean_regret_of
 from nasbench1shot1.reference_points import NO_REGRETS, Asked, MarkedRegrets, marked_regrets
 from nasbench1shot1.registry import check_trusted, import_trusted, search_space
 from nasbench1shot1.runs.folder import CONFIG
-from nasbench1shot1.runs.opening import open_run
 from nasbench1shot1.tables.references import PRESENT
 from nasbench1shot1.tables.table import Table, load_table
-from nasbench1shot1.tuning.record import Study
 
 if TYPE_CHECKING:
     from nasbench1shot1.display.axes import Axes
-
-MOST = 10
-"""Maximum number of curves in a figure."""
-KINDS = "searches, groups of seeds, black-box studies or tuning studies"
 
 
 def compare(
@@ -95,22 +82,31 @@ def compare(
             not support the axis, the table lacks an architecture, `ax` is not axes, `colors` are not colours, or `mark`
             is not a network of the table.
     """
-    from nasbench1shot1.experiments.comparison.drawing import (
-        draw_tasks,
-        task_axes,
-        task_rows,
-        tasks_figure,
-    )
-
     every = compare_tasks(runs, labels, over, table=table, allow_module=allow_module, spread=spread, mark=mark)
-    if len(every.tasks) > 1:
-        if ax is None:
-            return AxesList(task_axes(tasks_figure(every.tasks, colors, style).axes, every.tasks))
-        panels = checked_axes_list(ax, "task", len(every.tasks) * len(task_rows(every.tasks)))
-        with look(style, panels[0]):
-            return draw_tasks(every.tasks, panels, colors)
-    (found,) = every.tasks.values()
-    return plot_comparison(found, ax, colors=colors, style=style)
+    return plot_tasks(every, ax, colors=colors, style=style)
+
+
+def plot_tasks(
+    every: TaskComparison,
+    ax: "Axes | Sequence[Axes] | None" = None,
+    *,
+    colors: Colors | None = None,
+    style: AnyStyle | None = None,
+) -> Any:
+    """Draw the comparisons of all tasks, and return the axes as `nb.compare` does. Arguments: see there.
+
+    Raises the errors of `plot_comparison`.
+    """
+    from nasbench1shot1.experiments.comparison.drawing import draw_tasks, task_axes, task_rows, tasks_figure
+
+    if len(every.tasks) == 1:
+        (found,) = every.tasks.values()
+        return plot_comparison(found, ax, colors=colors, style=style)
+    if ax is None:
+        return AxesList(task_axes(tasks_figure(every.tasks, colors, style).axes, every.tasks))
+    panels = checked_axes_list(ax, "task", len(every.tasks) * len(task_rows(every.tasks)))
+    with look(style, panels[0]):
+        return draw_tasks(every.tasks, panels, colors)
 
 
 def plot_comparison(
@@ -178,12 +174,12 @@ def compare_tasks(
     """
     import_trusted(allow_module)
     entries = open_entries(runs, most=None)
-    axis, by_task = axis_of(entries, over), _tasks_of(entries, table is not None)
+    axis, by_task = axis_of(entries, over), tasks_of(entries, table is not None)
     default = [entry.name for entry in entries]
     given = dict(zip(map(id, entries), checked_labels(labels, default, "run"), strict=True))
     tasks = {}
     for name, own in by_task.items():
-        _check_number(own)
+        check_number(own)
         names = labels_of(own, None if labels is None else [given[id(entry)] for entry in own])
         tasks[name] = _comparison(dict(zip(names, own, strict=True)), axis, table, spread, mark)
     return TaskComparison(tasks)
@@ -257,179 +253,3 @@ def _repetitions(entry: Entry, over: Over, table: Table | None) -> list[Trace]:
             f"'{entry.folder}' does not have a result yet: remove it from the comparison or resume it"
         )
     return found
-
-
-# Opening and checking runs before any computation ---------------------------------------------------------------------
-
-
-def open_entries(runs: Any, most: int | None = MOST) -> list[Entry]:
-    """Return one entry per run.
-
-    Args:
-        runs: folders or records (from `nb.open_run`), or a single folder or record.
-        most: the largest number of runs; None: any number.
-
-    Raises:
-        InvalidInputError: no run or too many runs are given, a folder is not a run, a run has another kind, or a run is
-            given twice.
-        DamagedFileError: a run's config.json is damaged.
-    """
-    is_single = isinstance(runs, str | SearchGroup) or not isinstance(runs, Iterable)
-    given = [runs] if is_single else list(runs)
-    if not given:
-        raise InvalidInputError(f"no run is given: give at least one folder of {KINDS}")
-    entries = [_entry(run) for run in given]
-    _check_different(entries)
-    if most is not None:
-        _check_number(entries, most)
-    return entries
-
-
-def _check_number(entries: Sequence[Entry], most: int = MOST) -> None:
-    if len(entries) > most:
-        raise InvalidInputError(f"{len(entries)} runs on one task are too many for a figure: compare at most {most}")
-
-
-def _entry(run: Any) -> Entry:
-    record = open_run(run) if isinstance(run, str | Path) else run
-    if isinstance(record, SearchGroup):
-        return SearchEntry.from_group(record)
-    if isinstance(record, SearchRecord):
-        return SearchEntry.from_run(record)
-    if isinstance(record, BlackBoxStudy):
-        return (TrajectoryEntry if record.is_trajectory else BlackBoxEntry).from_study(record)
-    if isinstance(record, Study):
-        return TuningEntry.from_study(record)
-    if isinstance(record, list | tuple):
-        raise InvalidInputError("a list of runs within the list is not a group: give nb.load_run(the group's folder)")
-    what = f"'{record.folder}' is a {record.KIND}" if hasattr(record, "KIND") else f"{record!r} is not a run"
-    raise InvalidInputError(f"{what}: compare takes {KINDS}")
-
-
-def _check_different(entries: Sequence[Entry]) -> None:
-    """Raise InvalidInputError if a run is given twice, separately or as part of its group."""
-    seen = dict[Path, Entry]()
-    for entry in entries:
-        for folder in entry.folders:
-            if other := seen.get(folder.resolve()):
-                within = (
-                    "" if folder in (entry.folder, other.folder) and entry.kind == other.kind else " with its group"
-                )
-                raise InvalidInputError(f"'{folder}' is given twice{within}: give each run once")
-        seen |= {folder.resolve(): entry for folder in entry.folders}
-
-
-def labels_of(entries: Sequence[Entry], labels: Sequence[str] | None) -> list[str]:
-    """Return the label of each entry: the given label, or the optimizer's name, with the folder if the name repeats.
-
-    Raises InvalidInputError if the number of labels is wrong, a label is empty, or a label repeats.
-    """
-    return distinct_labels(labels, [entry.name for entry in entries], [entry.folder for entry in entries])
-
-
-def distinct_labels(labels: Sequence[str] | None, names: Sequence[str], folders: Sequence[Path]) -> list[str]:
-    """Return the given labels of runs, or their names, with the folder where a name repeats.
-
-    Errors are as in `labels_of`.
-    """
-    found = [label.strip() for label in checked_labels(labels, _default_labels(names, folders), "run")]
-    if not all(found) or len(set(found)) < len(found):
-        raise InvalidInputError(
-            f"{quoted_option('labels', ','.join(found))} contains an empty or repeated label: give different labels"
-        )
-    return found
-
-
-def _default_labels(names: Sequence[str], folders: Sequence[Path]) -> list[str]:
-    found = list(names)
-    for part in (lambda folder: folder.resolve().name, str):
-        found = [
-            f"{name} ({part(folder)})" if found.count(shown) > 1 else shown
-            for shown, name, folder in zip(found, names, folders, strict=True)
-        ]
-    return found
-
-
-def axis_of(entries: Sequence[Entry], over: str | None) -> Over:
-    """Return the horizontal axis. Default: the first of epochs, simulated time and evaluations that all runs have.
-
-    Raises InvalidInputError if the axis is unknown, a run does not support it, or the runs have no axis in common.
-    """
-    usual: list[Over] = [
-        axis for axis in (EPOCHS, SIMULATED_TIME, EVALUATIONS) if all(axis in entry.axes for entry in entries)
-    ]
-    if over is None:
-        if usual:
-            return usual[0]
-        clocks = {entry.axes: f"'{entry.folder}' ({entry.kind}) has {', '.join(entry.axes)}" for entry in entries}
-        raise InvalidInputError(
-            f"these runs have no clock in common ({'; '.join(clocks.values())}): compare them separately"
-        )
-    if over not in OVER:
-        raise unknown_name("axis", over, OVER)
-    if others := [f"'{entry.folder}' ({entry.kind})" for entry in entries if over not in entry.axes]:
-        instead = f", or compare with {option('over', usual[0])}" if usual else ""
-        raise InvalidInputError(
-            f"{option('over', over)} does not apply to {', '.join(others)}: leave them out{instead}"
-        )
-    return next(axis for axis in OVER if axis == over)
-
-
-def check_comparable(entries: Sequence[Entry], is_rescored: bool) -> Facts:
-    """Return the space, data set, table and objective of all runs.
-
-    Raises InvalidInputError if they differ, or the scales of searches do. Different tables are allowed if all runs are
-    scored again on one table.
-    """
-    _check_equal(entries, ("space", "dataset", *(() if is_rescored else ("table",)), "objective", "scale"))
-    return min(entries[0].facts)
-
-
-PARTS = {"space": "search spaces", "dataset": "data sets", "table": "tables", "objective": "objectives"}
-"""What makes regrets incomparable, and nouns for it."""
-
-
-def _check_equal(entries: Sequence[Entry], parts: Sequence[str]) -> None:
-    """Raise InvalidInputError if the runs differ in a part of their facts, or in their scale."""
-    by_facts = {facts: entry for entry in reversed(entries) for facts in entry.facts}
-    for part in parts:
-        if part == "scale":
-            values = {entry.scale: entry for entry in reversed(entries) if entry.scale is not None}
-        else:
-            values = {getattr(facts, part): entry for facts, entry in by_facts.items()}
-        if len(values) > 1:
-            what = "scales" if part == "scale" else PARTS[part]
-            preposition = {"objective": "with", "scale": "at"}.get(part, "on")
-            named = ", ".join(f"{value} ('{entry.folder}')" for value, entry in sorted(values.items(), key=_value))
-            remedy = (
-                f"score all runs on one table with {option('table')}"
-                if part == "table"
-                else f"compare only runs {preposition} the same {what[:-1]}"
-            )
-            raise InvalidInputError(f"regrets {preposition} different {what} are not comparable ({named}): {remedy}")
-
-
-def _value(item: tuple[Any, Entry]) -> str:
-    return str(item[0])
-
-
-def _tasks_of(entries: Sequence[Entry], is_rescored: bool) -> dict[str, list[Entry]]:
-    """Return the runs on each task, by the name of the task.
-
-    A name states what distinguishes the task: always the space, and data set, table and scale where several occur.
-
-    Raises InvalidInputError if the runs have different objectives, or the searches of one group differ.
-    """
-    _check_equal(entries, ["objective"])
-
-    def place(entry: Entry) -> Facts:
-        facts = check_comparable([entry], is_rescored)
-        return facts._replace(table="") if is_rescored else facts
-
-    tasks = separate(entries, place, lambda entry: entry.scale)
-    parts = [(str(own[0].configs[0]["space"]), facts.dataset, scale or "") for (facts, scale), own in tasks.items()]
-    shown = [0, *(place for place in (1, 2) if len({part[place] for part in parts} - {""}) > 1)]
-    names = ["/".join(filter(None, (part[place] for place in shown))) for part in parts]
-    if len(set(names)) < len(names):
-        names = [f"{name}/{facts.space}/{facts.table}" for name, (facts, _) in zip(names, tasks, strict=True)]
-    return dict(zip(names, tasks.values(), strict=True))

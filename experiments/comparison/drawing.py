@@ -20,7 +20,7 @@ from nasbench1shot1.display.axes import (
 from nasbench1shot1.display.canvas import Canvas
 from nasbench1shot1.display.colours import MOST_BANDS, Colors, curve_rows, curve_styles
 from nasbench1shot1.display.curves import describe_band, draw_curve, draw_level, log_floor
-from nasbench1shot1.display.marks import draw_marked
+from nasbench1shot1.display.marked_networks import draw_marked
 from nasbench1shot1.display.style import AnyStyle, tone
 from nasbench1shot1.experiments.comparison.entries import CLOCKS, EPOCHS, EVALUATIONS, SEARCH_TIME, SIMULATED_TIME, Over
 from nasbench1shot1.experiments.comparison.sentences import clock_text, reference_text, tables_text, tests_text

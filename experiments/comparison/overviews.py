@@ -1,9 +1,11 @@
 """Pictures of final regrets: distributions on each task, and critical differences and profiles over all tasks."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from nasbench1shot1.black_box_search.goal import Goal
 from nasbench1shot1.display.axes import ZERO_NOTE, label_log_axis
 from nasbench1shot1.display.canvas import Canvas, text_width
 from nasbench1shot1.display.colours import MOST_BANDS, Colors
@@ -17,6 +19,8 @@ from nasbench1shot1.experiments.comparison.tasks import TaskComparison
 from nasbench1shot1.ground.errors import InvalidInputError
 
 if TYPE_CHECKING:
+    import pandas
+
     from nasbench1shot1.display.axes import Axes, Figure
 
 BAR, GAP, SPARE = 3.0, 0.55, 0.15
@@ -117,25 +121,11 @@ def distribution_figure(found: TaskComparison, colors: Colors | None = None, sty
         raise InvalidInputError("every method has one run, which has no distribution: add seeds or repeats")
     names = list(dict.fromkeys(frame["task"]))
     lines = -(-len(names) // MOST_PANELS)
-    columns, has_zero = -(-len(names) // lines), False
+    columns = -(-len(names) // lines)
     with Canvas(lines, columns, panel=(max(3.3, 6.4 / columns), 2.9), style=style, sharey=True) as canvas:
         for ax, name in zip(canvas.axes, names, strict=False):
-            goal, own = found.tasks[name].goal, frame[frame["task"] == name]
-            positive = own["regret"][own["regret"] > 0]
-            floor = 0.5 * float(positive.min()) if len(positive) else 0.005
-            top = 1.1 * max(float(own["regret"].max()), floor)
-            for label, rows in own.groupby("label", sort=False):
-                has_zero |= bool((rows["regret"] == 0).any())
-                at = np.array([floor, *np.maximum(rows["regret"], floor), top])
-                curve = _line(goal.scale * at, np.array([0.0, *rows["share"], 1.0]))
-                text = f"{label} (n = {len(rows):,})"
-                draw_curve(ax, curve, label=text, style=looks[str(label)], scale=1, steps=True, has_band=False)
-            ax.set_xlim(goal.scale * floor, goal.scale * top)
-            ax.set_xscale("log")
-            label_log_axis(ax.xaxis)
-            ax.set_xlabel(goal.with_unit(f"final {goal.regret}"))
+            _draw_distributions(ax, frame[frame["task"] == name], found.tasks[name].goal, looks)
             ax.set_title(f"{name}\n({found.tasks[name].source})" if len(names) > 1 else "")
-            ax.grid(alpha=0.25)
         for unused in canvas.axes[len(names) :]:
             unused.set_axis_off()
         for row in canvas.grid:
@@ -150,12 +140,31 @@ def distribution_figure(found: TaskComparison, colors: Colors | None = None, sty
                     "horizontal axis (empirical distribution).",
                     f"Tables: {tables_text(found.tasks)}.",
                     f"Regret: {reference_text(each, space)}.",
-                    ZERO_NOTE.replace("lower", "left") if has_zero else "",
+                    ZERO_NOTE.replace("lower", "left") if (frame["regret"] == 0).any() else "",
                 ],
             )
         )
         where = names[0] if len(names) == 1 else f"{len(names)} tasks"
         return canvas.finish(f"Distribution of final {each.goal.regret} on {where}", caption, legend=True)
+
+
+def _draw_distributions(
+    axes: "Axes", frame: "pandas.DataFrame", goal: Goal, looks: Mapping[str, Mapping[str, Any]]
+) -> None:
+    """Draw the rows of `TaskComparison.distributions` of a task on logarithmic axes; regrets of zero at their edge."""
+    positive = frame["regret"][frame["regret"] > 0]
+    floor = 0.5 * float(positive.min()) if len(positive) else 0.005
+    top = 1.1 * max(float(frame["regret"].max()), floor)
+    for label, rows in frame.groupby("label", sort=False):
+        at = np.array([floor, *np.maximum(rows["regret"], floor), top])
+        curve = _line(goal.scale * at, np.array([0.0, *rows["share"], 1.0]))
+        text, look = f"{label} (n = {len(rows):,})", dict(looks[str(label)])
+        draw_curve(axes, curve, label=text, style=look, scale=1, steps=True, has_band=False)
+    axes.set_xlim(goal.scale * floor, goal.scale * top)
+    axes.set_xscale("log")
+    label_log_axis(axes.xaxis)
+    axes.set_xlabel(goal.with_unit(f"final {goal.regret}"))
+    axes.grid(alpha=0.25)
 
 
 def profile_figure(found: TaskComparison, colors: Colors | None = None, style: AnyStyle | None = None) -> "Figure":

@@ -30,7 +30,7 @@ from nasbench1shot1.experiments.comparison.statistics import ANYTIME, COMMON, EN
 from nasbench1shot1.ground.errors import in_words
 from nasbench1shot1.ground.text import counted, markdown_table
 
-MEASURES = {
+COLUMNS = {
     "final": ("final mean", "final", "mean", END),
     "common": ("common-time mean", "common", "mean", COMMON),
     "median": ("final median", "final", "median", END),
@@ -160,7 +160,7 @@ def _in_markdown(cell: Cell) -> str:
 
 def measure_table(tasks: Tasks) -> PaperTable:
     """Return final and anytime regrets with their intervals: a row for each method, and a part for each task."""
-    columns = [name for name in MEASURES if any(_has_measure(own, name) for own in tasks.values())]
+    columns = [name for name in COLUMNS if any(_has_measure(own, name) for own in tasks.values())]
     parts = {}
     for name, comparison in tasks.items():
         cells = [_column(comparison, column, _digits(tasks)) for column in columns]
@@ -168,7 +168,7 @@ def measure_table(tasks: Tasks) -> PaperTable:
             [Cell(_name(comparison, number)), Cell(f"{len(contender.repetitions):,}"), *(own[number] for own in cells)]
             for number, contender in enumerate(comparison.contenders)
         ]
-    headings = ["method", "n", *(MEASURES[name][0] for name in columns)]
+    headings = ["method", "n", *(COLUMNS[name][0] for name in columns)]
     stacked = len(columns) > MOST_BESIDE
     return PaperTable(headings, parts, _caption(tasks, is_of_tasks=False), "tab:comparison", stacked)
 
@@ -192,7 +192,7 @@ def task_table(tasks: Tasks, ranks: AverageRanks | None = None) -> PaperTable:
 
 
 def _has_measure(comparison: Comparison, name: str) -> bool:
-    _, prefix, statistic, moment = MEASURES[name]
+    _, prefix, statistic, moment = COLUMNS[name]
     if moment == COMMON and not comparison.ends_differ:
         return False
     return moment == END or bool(comparison.results[f"{prefix}_{statistic}"].notna().any())
@@ -205,7 +205,7 @@ def _name(comparison: Comparison, number: int) -> str:
 
 def _column(comparison: Comparison, name: str, digits: int) -> list[Cell]:
     """Return the cells of a measure, one for each method."""
-    _, prefix, statistic, moment = MEASURES[name]
+    _, prefix, statistic, moment = COLUMNS[name]
     results, goal = comparison.results, comparison.goal
     between = ("low", "high") if statistic == "mean" else ("median_low", "median_high")
     values, lows, highs = (results[f"{prefix}_{of}"].to_numpy(np.float64) for of in (statistic, *between))

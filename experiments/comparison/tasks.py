@@ -1,28 +1,24 @@
 """Comparisons on several tasks: a search space, a data set, a table and a scale each."""
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeVar
 
 import numpy as np
 import pandas
 
 from nasbench1shot1.experiments.comparison import overall, paper
 from nasbench1shot1.experiments.comparison.entries import Floats
+from nasbench1shot1.experiments.comparison.opening import PARTS
 from nasbench1shot1.experiments.comparison.overall import AverageRanks
 from nasbench1shot1.experiments.comparison.statistics import END, Comparison
 from nasbench1shot1.ground.errors import InvalidInputError, UserError, quote
+from nasbench1shot1.ground.notebooks import Displayed
 from nasbench1shot1.ground.text import counted
-
-Item = TypeVar("Item")
-Place = TypeVar("Place", bound=Hashable)
-PARTS = {"space": "search spaces", "dataset": "data sets", "table": "tables", "scale": "scales"}
-"""What separates tasks, and nouns for it."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TaskComparison:
+class TaskComparison(Displayed):
     """Runs on one or several tasks. Regrets of different tasks are not comparable, so each task has its own comparison.
 
     Methods are identified by their labels: runs with equal labels on different tasks are runs of one method.
@@ -36,12 +32,18 @@ class TaskComparison:
     def __repr__(self) -> str:
         return f"TaskComparison({counted(len(self.tasks), 'task')}: {'; '.join(map(repr, self.tasks.values()))})"
 
+    DRAWING = "nasbench1shot1.experiments.comparison.comparing:plot_tasks"
+
+    def _as_html(self) -> str:
+        return "".join(comparison._repr_html_() for comparison in self.tasks.values())
+
     @property
     def separation(self) -> str:
         """A sentence about what separates the tasks; empty for a single task."""
         if len(self.tasks) == 1:
             return ""
-        differing = [noun for part, noun in PARTS.items() if self.results[part].nunique(dropna=True) > 1]
+        columns = [part for part in PARTS if part in self.results]
+        differing = [PARTS[part] for part in columns if self.results[part].nunique(dropna=True) > 1]
         return (
             f"The runs are on {counted(len(self.tasks), 'task')} ({', '.join(self.tasks)}): regrets of different "
             f"{' or '.join(differing)} are not comparable, so each task has its own panel and table."
@@ -209,24 +211,6 @@ class TaskComparison:
     def methods_text(self) -> str:
         """Return a paragraph on how the runs were compared, for the section on methods of a paper."""
         return paper.methods_text(self.tasks, self.ranks)
-
-
-def separate(
-    items: Iterable[Item], place: Callable[[Item], Place], scale: Callable[[Item], str | None]
-) -> dict[tuple[Place, str | None], list[Item]]:
-    """Return the items of each task, by place (such as space, data set and table) and scale.
-
-    An item without a scale, such as a black-box study, takes part in the tasks of all scales at its place. Tasks and
-    items keep their order.
-    """
-    placed = [(item, place(item), scale(item)) for item in items]
-    tasks = dict.fromkeys((at, one) for _, at, one in placed)
-    with_scale = {at for at, one in tasks if one is not None}
-    return {
-        (at, one): [item for item, own, of in placed if own == at and of in (one, None)]
-        for at, one in tasks
-        if one is not None or at not in with_scale
-    }
 
 
 def _known(values: Floats) -> bool:

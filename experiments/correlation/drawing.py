@@ -9,9 +9,10 @@ import pandas
 from numpy.typing import NDArray
 
 from nasbench1shot1.display.axes import checked_axes
-from nasbench1shot1.display.charts import Axis, Mark, Panel, Series, Zero, draw_panels, shifts
+from nasbench1shot1.display.axis import Axis
+from nasbench1shot1.display.charts import Mark, Panel, Series, Zero, draw_panels, shifts
 from nasbench1shot1.display.colours import BLUE, VERMILION, Colors
-from nasbench1shot1.display.marks import marked
+from nasbench1shot1.display.marked_networks import marked
 from nasbench1shot1.display.style import AnyStyle
 from nasbench1shot1.experiments.correlation.analysis import Predictions, compute_correlations, predictions_and_truths
 from nasbench1shot1.experiments.correlation.record import Ranking

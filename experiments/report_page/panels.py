@@ -14,7 +14,7 @@ from nasbench1shot1.display.colours import MOST_BANDS
 from nasbench1shot1.display.curves import Pooled, Trace, describe_band, log_floor, pool
 from nasbench1shot1.display.style import Spread
 from nasbench1shot1.evaluator import Baseline, common_baseline
-from nasbench1shot1.experiments.comparison.comparing import check_comparable, mean_regret
+from nasbench1shot1.experiments.comparison.comparing import mean_regret
 from nasbench1shot1.experiments.comparison.entries import (
     EPOCHS,
     EVALUATIONS,
@@ -26,7 +26,7 @@ from nasbench1shot1.experiments.comparison.entries import (
     Floats,
     Over,
 )
-from nasbench1shot1.experiments.comparison.tasks import separate
+from nasbench1shot1.experiments.comparison.opening import check_comparable, separate
 from nasbench1shot1.experiments.report_page.subjects import Subject
 from nasbench1shot1.experiments.rescoring import difference, recorded_table
 from nasbench1shot1.ground.errors import InvalidInputError, UserError

@@ -1,22 +1,26 @@
 """The runs of a report: any kind that can be compared, and trainings, with labels, progress and options."""
 
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from nasbench1shot1.black_box_search.record import BlackBoxStudy
 from nasbench1shot1.cell_training.group import TrainingGroup
 from nasbench1shot1.cell_training.record import Training
-from nasbench1shot1.experiments.comparison.comparing import distinct_labels, open_entries
 from nasbench1shot1.experiments.comparison.entries import Entry, SearchEntry
-from nasbench1shot1.ground.errors import InvalidInputError
+from nasbench1shot1.experiments.comparison.opening import distinct_labels, open_entries
+from nasbench1shot1.experiments.correlation.record import Ranking
+from nasbench1shot1.ground.errors import InvalidInputError, option
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.jobs.job import is_finished
 from nasbench1shot1.one_shot_search.group import SearchGroup
 from nasbench1shot1.one_shot_search.record import SearchRecord
 from nasbench1shot1.runs.opening import open_run
 from nasbench1shot1.runs.record import RunRecord
+from nasbench1shot1.tuning.record import Study
 
 NOT_STARTED = "not started"
 KINDS = "searches, groups of seeds, black-box studies, tuning studies, trainings or groups of trainings"
@@ -111,6 +115,7 @@ def open_subjects(runs: Any, labels: Sequence[str] | None = None) -> list[Subjec
     if not given:
         raise InvalidInputError(f"no run is given: give at least one folder of {KINDS}")
     records = [open_run(run) if isinstance(run, str | Path) else run for run in given]
+    _check_kinds(records)
     compared = [record for record in records if _is_compared(record)]
     opened = iter(open_entries(compared, most=None) if compared else [])
     found = [next(opened) if _is_compared(record) else None for record in records]
@@ -120,8 +125,22 @@ def open_subjects(runs: Any, labels: Sequence[str] | None = None) -> list[Subjec
     return [Subject(*parts) for parts in zip(shown, records, found, strict=True)]
 
 
+def _check_kinds(records: Sequence[Any]) -> None:
+    """Raise InvalidInputError for anything that no page shows, except lists, which `open_entries` refuses."""
+    for record in records:
+        if isinstance(record, SearchRecord | SearchGroup | BlackBoxStudy | Study | Training | TrainingGroup | list):
+            continue
+        if isinstance(record, Ranking):
+            raise InvalidInputError(
+                f"'{record.folder}' is a ranking, which has a report of its own: remove it here, and run nb1shot1 "
+                f"report {shlex.quote(str(record.folder))} without {option('html')}"
+            )
+        what = f"'{record.folder}' is a {record.KIND}" if hasattr(record, "KIND") else f"{record!r} is not a run"
+        raise InvalidInputError(f"{what}: remove it, because a page shows only {KINDS}")
+
+
 def _is_compared(record: Any) -> bool:
-    """Return whether a record is for `open_entries`, which also refuses records of other kinds."""
+    """Return whether a record is for `open_entries`."""
     if isinstance(record, SearchGroup):
         return bool(record.runs)
     return not isinstance(record, Training | TrainingGroup)

@@ -1,7 +1,7 @@
 """Figures of black-box optimizers: 7 and 8 of NAS-Bench-101 and 6 of NAS-Bench-201."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -51,9 +51,9 @@ class BlackBoxStudies(CurveResults):
         return self.STATISTIC
 
     @property
-    def seeds(self) -> int:
-        """Number of searches of a study."""
-        return len(self.found[0].runs[0].lines)
+    def numbers_of_runs(self) -> Collection[int]:
+        """The number of searches of each study."""
+        return [len(found.runs[0].lines) for found in self.found]
 
     def _title(self) -> str:
         """Return the title: the spaces, the extent of the searches, and the setting of the paper if it differs."""

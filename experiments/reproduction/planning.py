@@ -245,7 +245,7 @@ def open_figure(name: str, only: Sequence[str] = (), joined: Sequence[str | Path
             join.
     """
     if name not in FIGURES:
-        raise _unknown_figure(name)
+        raise unknown_figure(name)
     figure = FIGURES[name]
     pairs = [(panel.key, curve.key) for scale in figure.scales.values() for panel, curve in scale.pairs()]
     for pattern in only:
@@ -292,16 +292,14 @@ _JOINED: Mapping[str, Callable[[Figure, str | Path], list[RunRecord]]] = {
 }
 
 
-def _unknown_figure(name: str) -> InvalidInputError:
-    known = f"known: {', '.join(FIGURES)}"
-    kind = "table" if name.startswith("tab") else "figure"
-    number = int(match[0]) if (match := re.search(r"\d+", name)) else 0
-    if kind == "figure" and number in OTHER_FIGURES:
+def unknown_figure(name: str, commands: Sequence[str] = ()) -> InvalidInputError:
+    """Return the error for a name that is neither a key of `figures.FIGURES` nor one of some commands."""
+    number = re.fullmatch(r"(?:fig\D*)?(\d+)", name)
+    if number and (what := OTHER_FIGURES.get(int(number[1]))):
         return InvalidInputError(
-            f"reproduce does not draw figure {number} of the paper, which shows {OTHER_FIGURES[number]} ({known})"
+            f"reproduce does not draw figure {number[1]} of the paper, which shows {what} (known: {', '.join(FIGURES)})"
         )
-    hint = f"; did you mean '{kind}{number}'?" if f"{kind}{number}" in FIGURES else ""
-    return InvalidInputError(f"unknown figure '{name}'{hint} ({known})")
+    return unknown_name("figure or command" if commands else "figure", name, [*FIGURES, *commands])
 
 
 def _select(panels: Sequence[Panel], only: Sequence[str], usual: Sequence[str]) -> tuple[Panel, ...]:

@@ -135,7 +135,7 @@ class RankingCurves(CurveResults):
             for ax in canvas.grid[-1]:
                 label_epochs(ax)
                 ax.set_xlabel("search epoch")
-            band = describe_band(self.spread, self.seeds, self.pooling.over)
+            band = describe_band(self.spread, self.numbers_of_runs, self.pooling.over)
             return canvas.finish(self._title(), self._caption(), legend=legend, band=band)
 
     def _draw_panel(

@@ -4,9 +4,10 @@ import hashlib
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nasbench1shot1.display.axes import save_figure
 from nasbench1shot1.display.colours import Colors
@@ -14,7 +15,7 @@ from nasbench1shot1.display.curves import checked_spread
 from nasbench1shot1.display.style import AnyStyle, Spread
 from nasbench1shot1.experiments.reproduction.forecast import figure_plan
 from nasbench1shot1.experiments.reproduction.kinds import FigureJob
-from nasbench1shot1.experiments.reproduction.planning import open_figure
+from nasbench1shot1.experiments.reproduction.planning import Reproduction, open_figure
 from nasbench1shot1.experiments.reproduction.progress import (
     FigureProgress,
     Paces,
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from nasbench1shot1.experiments.reproduction.results import Results
+    from nasbench1shot1.tables.table import Table
 
 LONGEST = 80  # maximum number of characters for the parts in a file name
 
@@ -53,7 +55,6 @@ def reproduce(
     only: Sequence[str] = (),
     joined: Sequence[str | Path] = (),
     seeds: Sequence[int] | None = None,
-    dry_run: bool = False,
     draw_only: bool = False,
     records: str | Path | None = None,
     pack: str | Path | None = None,
@@ -64,7 +65,7 @@ def reproduce(
     labels: Sequence[str] | str | None = None,
     console: "Console | None" = None,
     **options: Any,
-) -> Path | None:
+) -> Path:
     """Run the jobs of a figure in parallel and draw the figure. To continue after a stop, repeat the call.
 
     Args:
@@ -75,7 +76,6 @@ def reproduce(
         only: parts of the figure, as in `open_figure`.
         joined: folders of finished runs to show, as in `open_figure`.
         seeds: random seeds. Default: the seeds of the scale.
-        dry_run: only list the jobs and the estimated time.
         draw_only: draw the finished jobs and run none; another process may be running them.
         records: a file that `pack` wrote. Its finished jobs are copied to `out`, unless they have been started there.
         pack: a zip file to which the records of all finished jobs are written, without checkpoints and pictures.
@@ -91,7 +91,7 @@ def reproduce(
             `jobs.pool.WorkerOptions`, such as workers=2. Default: one worker per GPU, or as many as fit on the cores.
 
     Returns:
-        The path of the picture; None after a dry run.
+        The path of the picture.
 
     Raises:
         UserError: bad input, before anything is written; or jobs failed, after all other jobs are finished.
@@ -99,39 +99,14 @@ def reproduce(
     """
     from nasbench1shot1.ground.notebooks import console_or_new
 
-    console = console_or_new(console)
-    workers, options = WorkerOptions.split(options)
-    figure = open_figure(name, only, joined)
-    folder = as_path(out, "out", is_option=True) if out is not None else Path("reproduce") / f"{figure.owner}-{scale}"
-    if folder.exists() and not folder.is_dir():
-        raise InvalidInputError(f"{folder} is a file: choose another {option('out')}")
-    if spread is not None and figure.figure.pooling is None:
-        raise InvalidInputError(f"{option('spread')} does not apply to {figure.name}: remove it")
-    band = checked_spread(spread)
-    figure.check_options(options)
-    check_belongs_to(folder, figure.owner)
+    console, band = console_or_new(console), checked_spread(spread)
     source, target = (
         as_path(path, which, is_option=True) if path is not None else None
         for which, path in (("records", records), ("pack", pack))
     )
-    device = options.get("device", figure.kind.device)
-    with workers.open(device, options.get("threads", 1), console, default=None) as places:
-        if workers.scheduler is not None:
-            line_printer(console)(f"Planning on a worker of {workers.scheduler} …")
-        options = _with_absolute_paths(options)
-        figure = figure.on_table(scale, options, places.call)
-        jobs = figure.jobs(scale, folder, options, seeds, places.call)
-        if source is not None and not dry_run:
-            unpack(source, jobs)
-            mark_folder(folder, figure.owner)
-        check_recorded(jobs, options)
-        table = figure.table(jobs, options)
+    with _planned(name, scale, out, only, joined, seeds, spread, options, console, source) as plan:
+        figure, folder, jobs, table, places = plan
         todo = [job for job in jobs if not job.is_finished and not draw_only]
-        if figure.figure.note:
-            line_printer(console)(figure.figure.note)
-        if dry_run:
-            _show_plan(f"{name}, {scale} scale: {_describe_jobs(jobs)}", todo, places, console)
-            return None
         _check_data(todo, places)
         check_writable(folder)
         try:
@@ -151,6 +126,66 @@ def reproduce(
         failed = f"{len(failures)} of {counted_jobs(jobs)}"
         raise UserError(f"{failed} failed; {either('run the same command', 'repeat the call')} to retry: {told}")
     return picture
+
+
+class _Planned(NamedTuple):
+    """A figure before its jobs run.
+
+    Attributes:
+        figure: the figure as its table allows it.
+        folder: the folder of its runs.
+        jobs: its jobs, including finished ones.
+        table: the table that scores them.
+        workers: where they run.
+    """
+
+    figure: Reproduction
+    folder: Path
+    jobs: list[FigureJob]
+    table: "Table"
+    workers: Workers
+
+
+@contextmanager
+def _planned(
+    name: str,
+    scale: str,
+    out: str | Path | None,
+    only: Sequence[str],
+    joined: Sequence[str | Path],
+    seeds: Sequence[int] | None,
+    spread: Spread | None,
+    options: Mapping[str, Any],
+    console: "Console",
+    source: Path | None = None,
+) -> Iterator[_Planned]:
+    """Yield a figure with its jobs, after a check of all arguments and of the runs in its folder; nothing runs.
+
+    Arguments and errors are as for `reproduce`. `source` is its argument `records`; without it, nothing is written.
+    """
+    where, given = WorkerOptions.split(dict(options))
+    figure = open_figure(name, only, joined)
+    folder = as_path(out, "out", is_option=True) if out is not None else Path("reproduce") / f"{figure.owner}-{scale}"
+    if folder.exists() and not folder.is_dir():
+        raise InvalidInputError(f"{folder} is a file: choose another {option('out')}")
+    if spread is not None and figure.figure.pooling is None:
+        raise InvalidInputError(f"{option('spread')} does not apply to {figure.name}: remove it")
+    figure.check_options(given)
+    check_belongs_to(folder, figure.owner)
+    with where.open(given.get("device", figure.kind.device), given.get("threads", 1), console, default=None) as workers:
+        if where.scheduler is not None:
+            line_printer(console)(f"Planning on a worker of {where.scheduler} …")
+        given = _with_absolute_paths(given)
+        figure = figure.on_table(scale, given, workers.call)
+        jobs = figure.jobs(scale, folder, given, seeds, workers.call)
+        if source is not None:
+            unpack(source, jobs)
+            mark_folder(folder, figure.owner)
+        check_recorded(jobs, given)
+        table = figure.table(jobs, given)
+        if figure.figure.note:
+            line_printer(console)(figure.figure.note)
+        yield _Planned(figure, folder, jobs, table, workers)
 
 
 def _with_absolute_paths(options: dict[str, Any]) -> dict[str, Any]:
@@ -177,23 +212,47 @@ def check_job(job: FigureJob) -> None:
     job.of.check(job)
 
 
-def _show_plan(title: str, jobs: Sequence[FigureJob], workers: Workers, console: "Console") -> None:
-    """Print the plan of unfinished jobs, and what is missing before they can run; raises InvalidInputError."""
-    from nasbench1shot1.experiments.planning.screen import show
+def show_figure_plan(
+    name: str,
+    *,
+    scale: str = "full",
+    out: str | Path | None = None,
+    only: Sequence[str] = (),
+    joined: Sequence[str | Path] = (),
+    seeds: Sequence[int] | None = None,
+    spread: Spread | None = None,
+    console: "Console | None" = None,
+    **options: Any,
+) -> None:
+    """Print what the unfinished runs of a figure need, and what is missing before they can run; nothing is written.
 
-    if not jobs:
-        line_printer(console)(title)
-        return
-    problems = dict[str, None]()
+    Unlike `nb.plan`, this knows the finished runs in `out`. Arguments and errors are as for `reproduce`.
+    """
+    from nasbench1shot1.experiments.planning.screen import show
+    from nasbench1shot1.ground.notebooks import console_or_new
+
+    console = console_or_new(console)
+    with _planned(name, scale, out, only, joined, seeds, spread, options, console) as plan:
+        title = f"{name}, {scale} scale: {_describe_jobs(plan.jobs)}"
+        if not (todo := [job for job in plan.jobs if not job.is_finished]):
+            line_printer(console)(title)
+            return
+        problems = _missing_data(todo, plan.workers)
+        made = figure_plan(title, todo, {}, USUAL, plan.workers, line_printer(console))
+        show(replace(made, notes=(*made.notes, *problems)), console)
+
+
+def _missing_data(jobs: Sequence[FigureJob], workers: Workers) -> list[str]:
+    """Return a sentence for each thing that workers lack before jobs can run; raises InvalidInputError."""
+    found = dict[str, None]()
     for job in jobs_to_check(jobs):
         try:
             workers.call(check_job, job)
         except InvalidInputError:
             raise
         except UserError as error:  # missing data
-            problems[f"Before this can run: {error.for_command_line}."] = None
-    plan = figure_plan(title, jobs, {}, USUAL, workers, line_printer(console))
-    show(replace(plan, notes=(*plan.notes, *problems)), console)
+            found[f"Before this can run: {error.for_command_line}."] = None
+    return list(found)
 
 
 def _run(owner: str, jobs: Sequence[FigureJob], folder: Path, workers: Workers, console: "Console") -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import isnan
@@ -16,7 +16,7 @@ from nasbench1shot1.display.style import AnyStyle, Spread
 from nasbench1shot1.experiments.reproduction.kinds import FigureJob
 from nasbench1shot1.experiments.reproduction.parts import Curve, Figure, Panel, Pooling
 from nasbench1shot1.ground.plugins import imported
-from nasbench1shot1.ground.text import counted, markdown_table
+from nasbench1shot1.ground.text import counted, counted_range, markdown_table
 from nasbench1shot1.one_shot_search.captions import table_text
 from nasbench1shot1.runs.record import RunRecord
 from nasbench1shot1.tables.table import Table
@@ -145,16 +145,21 @@ class Results(ABC):
             panels.setdefault(found.panel.key, []).append(found)
         return [(curves[0].panel, curves) for curves in panels.values()]
 
-    @cached_property
+    @property
+    def numbers_of_runs(self) -> Collection[int]:
+        """The number of pooled runs of each curve: its finished runs by default."""
+        return [len(found.runs) for found in self.found]
+
+    @property
     def seeds(self) -> int:
-        """Largest number of finished runs of a curve."""
-        return max(len(found.runs) for found in self.found)
+        """Largest number of pooled runs of a curve."""
+        return max(self.numbers_of_runs)
 
     @property
     def seeds_text(self) -> str:
         """The number of finished runs of a curve in words: "10 seeds", or "1 to 2 of 10 seeds"."""
         planned = len({{**job.search, **job.options}["seed"] for job in self.shown})
-        least = min(len(found.runs) for found in self.found)
+        least = min(self.numbers_of_runs)
         if least == planned:
             return counted(planned, "seed")
         done = f"{least} to {self.seeds}" if least < self.seeds else str(least)
@@ -171,9 +176,10 @@ class Results(ABC):
             return ""
         pooling = self.pooling
         if min(axes_have) > MOST_BANDS:
-            return f"{pooling.statistic} over {counted(self.seeds, pooling.over)}"
+            return f"{pooling.statistic} over {counted_range(self.numbers_of_runs, pooling.over)}"
         some = "" if max(axes_have) <= MOST_BANDS else f"; bands where at most {MOST_BANDS} curves share axes"
-        return describe_band(self.spread, self.seeds, pooling.over, statistic=pooling.statistic, is_cut=is_cut) + some
+        shown: dict[str, Any] = {"statistic": pooling.statistic, "is_cut": is_cut}
+        return describe_band(self.spread, self.numbers_of_runs, pooling.over, **shown) + some
 
     @property
     def pooling(self) -> Pooling:

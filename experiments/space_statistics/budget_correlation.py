@@ -5,7 +5,8 @@ from itertools import combinations
 import numpy as np
 import pandas
 
-from nasbench1shot1.display.charts import Axis, Matrix, Panel
+from nasbench1shot1.display.axis import Axis
+from nasbench1shot1.display.charts import Matrix, Panel
 from nasbench1shot1.experiments.rank_correlation import kendall, spearman
 from nasbench1shot1.experiments.space_statistics.values import accuracy, check_enough, known_values, values_or_nan
 from nasbench1shot1.ground.errors import InvalidInputError

@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 import pandas
 
-from nasbench1shot1.display.charts import Axis, Cloud, Mark, Panel, Series
+from nasbench1shot1.display.axis import Axis
+from nasbench1shot1.display.charts import Cloud, Mark, Panel, Series
 from nasbench1shot1.display.colours import VERMILION
-from nasbench1shot1.display.marks import marked
+from nasbench1shot1.display.marked_networks import marked
 from nasbench1shot1.experiments.rank_correlation import pearson, spearman
 from nasbench1shot1.experiments.space_statistics.locality import cell_distances
 from nasbench1shot1.experiments.space_statistics.marked_rows import marked_rows

@@ -6,7 +6,8 @@ import numpy as np
 import pandas
 from numpy.typing import NDArray
 
-from nasbench1shot1.display.charts import Axis, Panel, Series
+from nasbench1shot1.display.axis import Axis
+from nasbench1shot1.display.charts import Panel, Series
 from nasbench1shot1.experiments.space_statistics.values import NORMAL, accuracy, cells_of, known_values, values_or_nan
 from nasbench1shot1.nasbench101.encoding import EDGE_BITS, MAX_VERTICES, VERTEX_BIT, Encodings, to_arrays
 from nasbench1shot1.tables.table import Table

@@ -8,9 +8,10 @@ import numpy as np
 import pandas
 from numpy.typing import NDArray
 
-from nasbench1shot1.display.charts import Axis, Mark, Panel, Series
+from nasbench1shot1.display.axis import Axis
+from nasbench1shot1.display.charts import Mark, Panel, Series
 from nasbench1shot1.display.colours import COLOURS, LINES
-from nasbench1shot1.display.marks import marked
+from nasbench1shot1.display.marked_networks import marked
 from nasbench1shot1.experiments.counts import choice_block_space
 from nasbench1shot1.experiments.space_statistics.marked_rows import marked_rows
 from nasbench1shot1.experiments.space_statistics.values import (

@@ -10,7 +10,8 @@ import pandas
 from numpy.typing import NDArray
 
 from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.display.charts import Axis, Panel, Series, Zero
+from nasbench1shot1.display.axis import Axis
+from nasbench1shot1.display.charts import Panel, Series, Zero
 from nasbench1shot1.experiments.counts import choice_block_space
 from nasbench1shot1.experiments.rank_correlation import pearson, spearman
 from nasbench1shot1.experiments.space_statistics.distributions import architecture_counts

@@ -10,7 +10,8 @@ from collections.abc import Callable
 import numpy as np
 import pandas
 
-from nasbench1shot1.display.charts import Axis, Panel, Series
+from nasbench1shot1.display.axis import Axis
+from nasbench1shot1.display.charts import Panel, Series
 from nasbench1shot1.experiments.space_statistics.values import (
     Floats,
     accuracy,

@@ -5,7 +5,8 @@ from itertools import permutations
 import numpy as np
 import pandas
 
-from nasbench1shot1.display.charts import Axis, Matrix, Panel
+from nasbench1shot1.display.axis import Axis
+from nasbench1shot1.display.charts import Matrix, Panel
 from nasbench1shot1.experiments.space_statistics.values import Floats, accuracy, cells_of, known_values, values_or_nan
 from nasbench1shot1.ground.errors import OutOfDomainError
 from nasbench1shot1.nasbench101.encoding import EDGE_BITS, MAX_VERTICES, OPERATIONS, to_arrays

@@ -13,9 +13,10 @@ import pandas
 from numpy.typing import NDArray
 
 from nasbench1shot1.benchmark import load
-from nasbench1shot1.display.charts import Axis, Panel, Series
+from nasbench1shot1.display.axis import Axis
+from nasbench1shot1.display.charts import Panel, Series
 from nasbench1shot1.display.colours import BLUE, VERMILION
-from nasbench1shot1.display.marks import marked
+from nasbench1shot1.display.marked_networks import marked
 from nasbench1shot1.display.style import CAPTION_COLOUR
 from nasbench1shot1.experiments.space_statistics.analysis import Analysis
 from nasbench1shot1.experiments.space_statistics.marked_rows import absence_notes, points_to_mark

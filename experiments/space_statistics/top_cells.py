@@ -10,7 +10,8 @@ import numpy as np
 import pandas
 from numpy.typing import NDArray
 
-from nasbench1shot1.display.charts import Axis, Bars, Panel, Series
+from nasbench1shot1.display.axis import Axis
+from nasbench1shot1.display.charts import Bars, Panel, Series
 from nasbench1shot1.display.colours import VERMILION
 from nasbench1shot1.experiments.space_statistics.pruning import N_OPERATIONS, Graphs, Integers, checked_rule, graphs
 from nasbench1shot1.experiments.space_statistics.values import (

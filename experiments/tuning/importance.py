@@ -21,8 +21,9 @@ import numpy as np
 import pandas
 from numpy.typing import NDArray
 
+from nasbench1shot1.display.axis import Axis
 from nasbench1shot1.display.canvas import NARROW, Canvas
-from nasbench1shot1.display.charts import Axis, Bars, Matrix, Panel, draw_panels
+from nasbench1shot1.display.charts import Bars, Matrix, Panel, draw_panels
 from nasbench1shot1.display.colours import Colors, checked_colors, checked_labels
 from nasbench1shot1.display.style import AnyStyle, checked_style, relative_size
 from nasbench1shot1.ground.errors import InvalidInputError, UserError, unknown_name

@@ -20,7 +20,7 @@ from nasbench1shot1.display.curves import Pooled, Trace, describe_band, draw_cur
 from nasbench1shot1.display.style import AnyStyle, Spread, look_on, tone
 from nasbench1shot1.experiments.tuning.best import DEFAULT_ID
 from nasbench1shot1.ground.errors import InvalidInputError
-from nasbench1shot1.ground.text import counted
+from nasbench1shot1.ground.text import counted_range
 from nasbench1shot1.tuning.record import simulated_cost
 
 if TYPE_CHECKING:
@@ -222,14 +222,13 @@ def _band_text(
     curves = [curve for of_panel in panels.values() for curve in of_panel]
     lines = []
     for kind in dict.fromkeys(curve.kind for curve in curves):
-        counts = {len(curve.repetitions) for curve in curves if curve.kind == kind}
+        counts = [len(curve.repetitions) for curve in curves if curve.kind == kind]
         own = [curve.key for curve in curves if curve.kind == kind]
         longest = min(sum(c.key in row for c in of) for row in rows if set(own) & set(row) for of in panels.values())
-        runs = counts.pop() if len(counts) == 1 else None
         if longest > MOST_BANDS:
-            text = "mean" if runs is None else f"mean over {counted(runs, 'repetition')}"
+            text = f"mean over {counted_range(counts, 'repetition')}"
         else:
-            text = describe_band(spread, runs, "repetition", is_cut=kind in cut_kinds)
+            text = describe_band(spread, counts, "repetition", is_cut=kind in cut_kinds)
         if text:
             lines.append(f"{kind}: {text}")
     return "\n".join(lines)

@@ -12,7 +12,7 @@ from nasbench1shot1.display.axes import ZERO_NOTE, use_log_axes
 from nasbench1shot1.display.canvas import Canvas
 from nasbench1shot1.display.colours import MOST_BANDS, Colors, checked_labels, curve_styles
 from nasbench1shot1.display.curves import Statistic, describe_band, draw_curve, draw_level, log_floor
-from nasbench1shot1.display.marks import draw_marked
+from nasbench1shot1.display.marked_networks import draw_marked
 from nasbench1shot1.display.style import AnyStyle, Spread
 from nasbench1shot1.evaluator import common_baseline
 from nasbench1shot1.ground.errors import InvalidInputError
@@ -66,9 +66,7 @@ def regret_figure(
             draw_anytime(axes, study, label=label, style=look, spread=spread, has_band=has_band, floor=floor)
         draw_baseline(axes, studies, floor)
         axes.set_ylabel(_regret_label(studies, "mean"))
-        counts = {len(study.lines) for study in studies}
-        runs = counts.pop() if len(counts) == 1 else None
-        band = describe_band(spread, runs, "search") if has_band else "mean"
+        band = describe_band(spread, [len(study.lines) for study in studies], "search") if has_band else "mean"
         title = f"{config['space']}, {config['dataset']}: {describe_searches(studies)}"
         return canvas.finish(title, "\n".join(filter(None, [note, caption(studies)])), legend=True, band=band)
 

@@ -8,7 +8,8 @@ import numpy as np
 
 from nasbench1shot1.cell_training.group import TrainingGroup
 from nasbench1shot1.cell_training.record import ACCURACIES, Training
-from nasbench1shot1.display.charts import Axis, Panel, Series, draw_panels
+from nasbench1shot1.display.axis import Axis
+from nasbench1shot1.display.charts import Panel, Series, draw_panels
 from nasbench1shot1.display.colours import Colors
 from nasbench1shot1.display.style import AnyStyle
 from nasbench1shot1.ground.text import counted

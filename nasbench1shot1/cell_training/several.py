@@ -48,7 +48,6 @@ def train_cells(
     out: str | Path | None = None,
     into: str | Path | None = None,
     table: "Table | None" = None,
-    dry_run: bool = False,
     console: "Console | None" = None,
     **options: Any,
 ) -> TrainingGroup:
@@ -67,7 +66,6 @@ def train_cells(
             unless it contains an earlier table of these trainings. Default: no table is written.
         table: the table in which hashes and indices are looked up. Default: the table of the listed architectures; the
             table in use if there are only hashes and indices.
-        dry_run: only print the number of trainings and the expected time; write nothing.
         console: a rich console for the output. Default: a new console.
         options: options of every training, as in `train_cell`, except that `evaluate_every` is 1 by default, to record
             learning curves. The fields of `jobs.pool.WorkerOptions`, such as workers=2, select where the
@@ -81,16 +79,7 @@ def train_cells(
             or trainings failed, after all others are finished.
         KeyboardInterrupt: Ctrl-C; the message explains how to continue.
     """
-    return train_list(
-        listed(architectures),
-        seeds=seeds,
-        out=out,
-        into=into,
-        table=table,
-        dry_run=dry_run,
-        console=console,
-        **options,
-    )
+    return train_list(listed(architectures), seeds=seeds, out=out, into=into, table=table, console=console, **options)
 
 
 def train_list(
@@ -100,7 +89,6 @@ def train_list(
     out: str | Path | None,
     into: str | Path | None,
     table: "Table | None",
-    dry_run: bool,
     console: "Console | None",
     **options: Any,
 ) -> TrainingGroup:
@@ -114,11 +102,9 @@ def train_list(
     target = None if into is None else as_path(into, "into", is_option=True)
     if target is not None:
         check_table_folder(target, plan.group)
-    state = plan.check(dry_run)
+    state = plan.check()
     with workers.open_or_here(plan.config.device, int(plan.config.threads or 1), console) as places:
         _announce(plan, places.count, state, console)
-        if dry_run:
-            return plan.group
         failures = _run(plan, places, console)
     if failures:
         name, message = next(iter(failures.items()))
@@ -177,16 +163,12 @@ class Plan:
         """The jobs that are not finished."""
         return [job for job in self.jobs if not job.is_finished]
 
-    def check(self, dry_run: bool = False) -> Any:
-        """Return the state of the first training before its first step; raises the errors that it would raise.
-
-        In a dry run, official images may be missing.
-        """
+    def check(self) -> Any:
+        """Return the state of the first training before its first step; raises the errors that it would raise."""
         from nasbench1shot1.cell_training.loop import begin
-        from nasbench1shot1.images.stand_ins import images_for_planning
 
         with cpu_threads(self.config.threads):
-            return begin(self.networks[0], self.config, images_for_planning(self.config.images) if dry_run else None)
+            return begin(self.networks[0], self.config)
 
 
 def plan_trainings(

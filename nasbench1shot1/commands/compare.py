@@ -84,7 +84,7 @@ class Compare:
 
     def _trajectories(self) -> "list[BlackBoxStudy]":
         """Return the studies of the files in `csv`; space, table and data set default to the first run's."""
-        from nasbench1shot1.experiments.comparison.comparing import open_entries
+        from nasbench1shot1.experiments.comparison.opening import open_entries
         from nasbench1shot1.ground.files import as_path
         from nasbench1shot1.registry import check_trusted, import_trusted
         from nasbench1shot1.runs.folder import CONFIG

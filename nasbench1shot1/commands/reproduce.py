@@ -3,8 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
+from nasbench1shot1.commands.dry_run import check_dry_run
 from nasbench1shot1.commands.options import Hidden, Positional
 from nasbench1shot1.display.options import PICTURES, USUAL_PICTURES, PictureOptions
 from nasbench1shot1.display.style import Spread
@@ -118,24 +119,30 @@ class Reproduce:
             _list()
             return
         from nasbench1shot1.commands.search import parse_seeds
-        from nasbench1shot1.experiments.reproduction.reproducing import reproduce
+        from nasbench1shot1.experiments.reproduction.reproducing import reproduce, show_figure_plan
 
+        asked: dict[str, Any] = {
+            "scale": self.scale,
+            "out": self.out,
+            "only": () if self.only is None else self.only.split(","),
+            "joined": self.join,
+            "seeds": parse_seeds(self.seeds) if self.seeds else None,
+            "spread": self.spread,
+            **self.where.given,
+            **{name: getattr(self, name) for name in GIVEN if name in self.named},
+        }
+        if self.dry_run:
+            check_dry_run(draw_only=self.draw_only, records=self.records, pack=self.pack)
+            show_figure_plan(self.figure, **asked)
+            return
         reproduce(
             self.figure,
-            scale=self.scale,
-            out=self.out,
-            only=() if self.only is None else self.only.split(","),
-            joined=self.join,
-            seeds=parse_seeds(self.seeds) if self.seeds else None,
-            dry_run=self.dry_run,
             draw_only=self.draw_only,
             records=self.records,
             pack=self.pack,
             format=self.pictures.file_format,
             style=self.pictures.figure_style,
-            spread=self.spread,
-            **self.where.given,
-            **{name: getattr(self, name) for name in GIVEN if name in self.named},
+            **asked,
         )
 
 

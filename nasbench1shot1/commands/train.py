@@ -158,7 +158,7 @@ class Train(Generic[Options]):
         if self.dry_run:
             show_dry_run("train", architectures=entries, **where, **options)
             return
-        train_list(entries, into=self.into, dry_run=False, console=literal_console(), **where, **options)
+        train_list(entries, into=self.into, console=literal_console(), **where, **options)
 
     def _check_is_single(self) -> None:
         """Raise InvalidInputError for an option that needs --list."""

@@ -10,11 +10,15 @@ This is the only room that imports matplotlib. Other rooms import the names of i
 - `colours`: colour, line style and marker of every method, equal in all figures; rows of panels for many methods.
 - `canvas`: `Canvas` is a new figure with panels, a title above, a legend and a caption below, in one of two styles:
   "screen" or "paper" (no title or caption inside the picture, width of a column, embedded fonts).
-- `charts`: charts of analyses as data. `Panel` has marks such as `Series`, `Bars` or `Matrix`, and two axes;
-  `draw_panels` draws panels on given axes or in a new figure.
+- `charts`: charts of analyses as data. `Panel` has marks such as `Series`, `Bars` or `Matrix`, and two axes, each an
+  `Axis` of the file `axis`; `draw_panels` draws panels on given axes or in a new figure.
+- `marked_networks`: the marks of networks that a caller names.
 - `axes`: checks of given axes, logarithmic and whole-number axes, saving.
-- `style`: what the styles set in matplotlib, only while a figure is drawn or saved.
-- `cells`, `layout`: architectures as graphs. `artists`: subclasses of matplotlib's classes.
+- `style`: what the styles set in matplotlib, only while a figure is drawn or saved. `options`: the options of commands
+  that draw.
+- `data`: the drawn values of a figure, for the CSV file beside it.
+- `cells`: architectures as graphs, whose places `layout` computes, or as bars (`size_bars`).
+- `artists`: subclasses of matplotlib's classes.
 
 A figure of two searches of several seeds each:
 

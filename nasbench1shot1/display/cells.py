@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from nasbench1shot1.architecture import EXCLUDED, LEFT, Architecture, Bars
 from nasbench1shot1.display.axes import checked_axes
-from nasbench1shot1.display.bars import draw_bars, figure_size
 from nasbench1shot1.display.canvas import Canvas
 from nasbench1shot1.display.colours import checked_colors
 from nasbench1shot1.display.data import note_drawn
 from nasbench1shot1.display.layout import EDGE_TEXT, HALF_HEIGHT, Layout
+from nasbench1shot1.display.size_bars import draw_bars, figure_size
 from nasbench1shot1.display.style import AnyStyle, look, relative_size, tone
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.reading import Reading

@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nasbench1shot1.display.axes import AxesList, checked_axes, checked_axes_list
-from nasbench1shot1.display.axis import FILLED, fitting_size, font_size, is_compact
-from nasbench1shot1.display.axis import Axis as Axis
+from nasbench1shot1.display.axis import FILLED, Axis, fitting_size, font_size, is_compact
 from nasbench1shot1.display.canvas import NARROW, PAPER_COLUMNS, Canvas, evenly_wrapped, legend_below, wrapped
 from nasbench1shot1.display.colours import BLUE, COLOURS, LINES, Colors, checked_colors, checked_labels
 from nasbench1shot1.display.data import note_drawn

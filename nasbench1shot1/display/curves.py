@@ -5,7 +5,7 @@ seconds. `pool` puts the traces on a common axis. The curve is their mean or med
 confidence interval of this statistic by the percentile bootstrap (Efron 1979) with `RESAMPLES` resamples of runs.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -16,7 +16,7 @@ from nasbench1shot1.display.data import note_drawn
 from nasbench1shot1.display.style import Spread, band_opacity, tone, tones
 from nasbench1shot1.ground.bootstrap import draw_resamples, percentile_interval
 from nasbench1shot1.ground.errors import InvalidInputError, unknown_name
-from nasbench1shot1.ground.text import counted
+from nasbench1shot1.ground.text import counted_range
 
 if TYPE_CHECKING:
     import pandas
@@ -300,7 +300,7 @@ def _deviation(values: Floats) -> Floats:
 
 def describe_band(
     spread: Spread | None,
-    runs: int | None = None,
+    runs: int | Collection[int] = (),
     noun: str = "seed",
     *,
     statistic: Statistic = "mean",
@@ -310,20 +310,22 @@ def describe_band(
 
     Args:
         spread: what the band shows.
-        runs: number of runs, if it is equal for all curves. One run has no band: the text is empty. With two
-            runs, a confidence interval is called a range, because it is the range of their values.
+        runs: number of runs of each curve, or of all curves. Default: not stated. One run has no band: the text is
+            empty if no curve has more. If none has more than two runs, a confidence interval is called a range, because
+            it is the range of their values.
         noun: the noun for a run.
         statistic: "mean" or "median".
         is_cut: whether a band was cut at zero.
     """
-    if runs == 1:
+    numbers = [runs] if isinstance(runs, int) else list(runs)
+    most, name = max(numbers, default=None), checked_spread(spread)
+    if most == 1:
         return ""
-    name = checked_spread(spread)
-    if runs == 2 and name == "ci":  # the bootstrap interval of two values is their range
-        return f"{statistic} and range of {counted(runs, noun)}"
+    if most == 2 and name == "ci":  # the bootstrap interval of two values is their range
+        return f"{statistic} and range of {counted_range(numbers, noun)}"
     joined = " " if name == "std" else " and "
     cut = " (cut at 0)" if is_cut else ""
-    many = f", {counted(runs, noun)}" if runs else ""
+    many = f", {counted_range(numbers, noun)}" if numbers else ""
     return f"{statistic}{joined}{SPREADS[name]}{cut}{many}"
 
 

@@ -23,7 +23,7 @@ EDGE_TEXT = 0.24
 """Font size of edge labels."""
 GAP = 0.12
 """Smallest distance between an edge label and what is beside it."""
-ROUND = 0.32
+ROUND = 0.24
 """Sideways extent of an arc without a label, relative to its length."""
 STEEP = 0.76
 """Fraction of its sideways extent that a long arc reaches at the upper edge of a shorter arc's label."""

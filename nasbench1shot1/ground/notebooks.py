@@ -123,7 +123,8 @@ class Displayed:
         """Draw this on matplotlib axes, and return the axes.
 
         The same as `nb.draw_regret` for searches, groups of seeds, black-box studies and tuning studies, as
-        `nb.draw_ranking` for rankings, and as `cell_training.drawing.draw_training` for trainings and their groups.
+        `nb.draw_ranking` for rankings, as `nb.compare` for comparisons, and as `cell_training.drawing.draw_training`
+        for trainings and their groups.
 
         Args:
             ax: the axes to draw on. Default: the axes of a new figure that is not registered with pyplot.

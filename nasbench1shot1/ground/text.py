@@ -1,7 +1,7 @@
 """Numbers, durations and lines on screens."""
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from nasbench1shot1.ground.terminal import print_line, terminal_width, wrap_text
@@ -19,6 +19,12 @@ def counted(number: int, noun: str) -> str:
     """Return a number with a noun in the singular or plural: "1 epoch", "50 epochs", "2 searches"."""
     plural = "es" if noun.endswith("search") else "s"
     return f"{number:,} {noun}{'' if number == 1 else plural}"
+
+
+def counted_range(numbers: Collection[int], noun: str) -> str:
+    """Return the smallest and the largest of at least one number with a noun: "2 to 10 seeds", or "10 seeds"."""
+    least, most = min(numbers), max(numbers)
+    return counted(most, noun) if least == most else f"{least:,} to {counted(most, noun)}"
 
 
 def duration(seconds: float) -> str:

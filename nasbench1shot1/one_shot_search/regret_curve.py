@@ -19,7 +19,7 @@ from nasbench1shot1.display.canvas import Canvas
 from nasbench1shot1.display.colours import BLACK, Colors, checked_colors, curve_styles, data_set_styles, main_first
 from nasbench1shot1.display.curves import Pooled, describe_band, draw_curve, draw_level, pool_values
 from nasbench1shot1.display.data import note_drawn
-from nasbench1shot1.display.marks import draw_marked
+from nasbench1shot1.display.marked_networks import draw_marked
 from nasbench1shot1.display.style import AnyStyle, Spread, tone, tones
 from nasbench1shot1.evaluator import Baseline
 from nasbench1shot1.ground.errors import InvalidInputError, UserError

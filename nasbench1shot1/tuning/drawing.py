@@ -10,7 +10,7 @@ from nasbench1shot1.display.canvas import Canvas
 from nasbench1shot1.display.colours import BLACK, Colors, checked_colors, curve_styles, main_first, shades
 from nasbench1shot1.display.curves import draw_curve, pool_values
 from nasbench1shot1.display.data import note_drawn
-from nasbench1shot1.display.marks import draw_marked
+from nasbench1shot1.display.marked_networks import draw_marked
 from nasbench1shot1.display.style import AnyStyle, tone
 from nasbench1shot1.evaluator import Baseline
 from nasbench1shot1.ground.text import counted

@@ -145,7 +145,8 @@ def test_a_second_call_skips_resumes_and_extends(
     assert kept.stat().st_mtime_ns == before
     assert_same_training(group[1], nb.open_run(stopped))
     assert len(longer.table()) == 3 and longer[0].network_id == OTHER.removeprefix("nb201:")
-    train(copied, images, [OTHER, EDGES, THIRD], seeds=range(5), epochs=3, dry_run=True)
+    wanted = {"architectures": [OTHER, EDGES, THIRD], "seeds": range(5), "out": copied, "images": str(images)}
+    assert nb.plan("train", measure=False, **wanted, **OPTIONS)["runs"].item() == 3 * 3  # new seeds
     assert nb.open_run(copied).seeds == (0, 4)
     train(copied, images, [OTHER, EDGES, THIRD], seeds=(0, 1, 4), into=tmp_path / "table")  # replaces its own table
     assert nb.load_table(str(tmp_path / "table")).seeds == (0, 1, 4)

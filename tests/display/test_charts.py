@@ -7,7 +7,8 @@ import pytest
 from matplotlib.figure import Figure
 
 import nasbench1shot1 as nb
-from nasbench1shot1.display.charts import Axis, Bars, Matrix, Panel, Series, Zero, draw_panels, shifts
+from nasbench1shot1.display.axis import Axis
+from nasbench1shot1.display.charts import Bars, Matrix, Panel, Series, Zero, draw_panels, shifts
 from nasbench1shot1.display.colours import COLOURS
 from nasbench1shot1.display.style import COLUMN_WIDTH, TEXT_WIDTH
 

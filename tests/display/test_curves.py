@@ -149,6 +149,9 @@ def test_bands_are_named():
     assert describe_band(None, 2) == describe_band("ci", 2, is_cut=True) == "mean and range of 2 seeds"
     low, high = band(np.array([[0.2, 0.5], [0.4, 0.1]]), "ci")  # which is what their interval is
     assert (low == [0.2, 0.1]).all() and (high == [0.4, 0.5]).all()
+    assert describe_band(None, [10, 7, 10]) == "mean and 95 % confidence interval (bootstrap), 7 to 10 seeds"
+    assert describe_band(None, {1, 2}) == "mean and range of 1 to 2 seeds"
+    assert describe_band(None, [1, 1]) == ""
     assert describe_band("std", 2, "search") == "mean ± standard deviation, 2 searches"
     assert describe_band("std", 2, is_cut=True) == "mean ± standard deviation (cut at 0), 2 seeds"
     assert describe_band("quartiles", statistic="median") == "median and 25 % to 75 % quantiles"

@@ -20,12 +20,13 @@ from nasbench1shot1.commands.report import Report
 from nasbench1shot1.commands.reproduce import Reproduce
 from nasbench1shot1.commands.statistics import Statistics
 from nasbench1shot1.display.axes import save_figure
+from nasbench1shot1.display.axis import Axis
 from nasbench1shot1.display.canvas import Canvas
-from nasbench1shot1.display.charts import Axis, Bars, Cloud, Matrix, Panel, Series, Zero, draw_panels
+from nasbench1shot1.display.charts import Bars, Cloud, Matrix, Panel, Series, Zero, draw_panels
 from nasbench1shot1.display.colours import METHODS, curve_styles
 from nasbench1shot1.display.curves import draw_curve, draw_level, pool_values
 from nasbench1shot1.display.data import COLUMNS
-from nasbench1shot1.display.marks import draw_marked, marked
+from nasbench1shot1.display.marked_networks import draw_marked, marked
 from nasbench1shot1.display.options import PICTURES, PictureOptions
 from nasbench1shot1.display.style import (
     BACKGROUND,

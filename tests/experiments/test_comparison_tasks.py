@@ -112,9 +112,18 @@ def test_every_task_has_a_panel_and_a_method_one_look_in_all(folder, everything)
     legend = [text.get_text() for text in drawn.figure.legends[0].get_texts()]
     assert {*legend} - {"mean over the space"} == {f"{method} (n = 12)" for method in METHODS}
     given = Figure().subplots(5)
-    assert nb.compare(studies(folder), over="evaluations", ax=given) == list(given)
+    assert everything.plot(ax=given) == list(given)
     with refuses(nb.InvalidInputError, 5, options="ax"):
         nb.compare(studies(folder), over="evaluations", ax=given[0])
+
+
+def test_notebooks_show_a_table_for_each_task(folder, everything):
+    shown = everything._repr_html_()
+    tables = [comparison._repr_html_() for comparison in everything.tasks.values()]
+    assert shown == "".join(tables) and shown.count("<table>") == shown.count(">random</th>") == 5
+    single = compare_tasks([folder / "random-s1"])
+    (line,) = single.plot(colors="red").get_lines()[:1]
+    assert line.get_color() == "red" and "random (n = 12)" in line.get_label()
 
 
 def test_more_than_five_methods_split_the_panels_of_a_task(folder, tmp_path):

@@ -73,9 +73,12 @@ def test_an_unfinished_ranking_is_reported_and_drawn_up_to_its_last_record(run, 
     with refuses(nb.InvalidInputError, 2, 1):
         nb.draw_ranking(tmp_path / "ranking", epoch=2)
     whole = correlate(run, tmp_path / "ranking", epochs=(1, 2))
-    assert [len(line.get_xdata()) for line in nb.draw_ranking(whole).get_lines()[:-1]] == [2]
+    (line,) = whole.plot().get_lines()[:-1]
+    rho = whole.correlations.query("criterion == 'spearman_error' and scope == 'all' and split == 'test'")
+    rho = rho.drop_duplicates("epoch")  # the rows of all architectures are above those of measured ones
+    assert line.get_xdata().tolist() == [1, 2] and line.get_ydata() == pytest.approx(rho["value"].to_numpy())
     drawn = Figure().add_subplot()
-    nb.draw_ranking(whole, drawn, epoch=1)
+    assert whole.plot(ax=drawn, epoch=1) is drawn
     assert drawn.get_title() == given.get_title() != ""
     drawn.figure.draw_without_rendering()
     assert drawn.get_legend().get_window_extent().y1 < drawn.xaxis.label.get_window_extent().y0, "below, hides nothing"

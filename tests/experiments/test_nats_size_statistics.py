@@ -12,8 +12,8 @@ from scipy.stats import spearmanr
 
 import nasbench1shot1 as nb
 from nasbench1shot1 import cli
+from nasbench1shot1.display.axis import Axis
 from nasbench1shot1.display.canvas import Canvas
-from nasbench1shot1.display.charts import Axis
 from nasbench1shot1.experiments.space_statistics.nats_bench.accuracy_and_cost import accuracy_by_cost
 from nasbench1shot1.experiments.space_statistics.nats_bench.published_tables import known_cells
 from nasbench1shot1.experiments.space_statistics.nats_bench.ranks import (

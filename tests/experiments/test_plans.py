@@ -537,8 +537,13 @@ def test_plans_of_commands_refuse_what_does_not_apply(nowhere: Path, capsys: pyt
     for command in (["search"], ["tune"], ["blackbox"], ["correlate", "run"]):
         with exits(capsys, "--dry-run", "--resume"):
             cli.main([*command, "--dry-run", "--resume", "somewhere"])
+    for name, value in (("--draw-only", []), ("--records", ["a.zip"]), ("--pack", ["a.zip"])):
+        with exits(capsys, "--dry-run", name):
+            cli.main(["reproduce", "figure2", "--dry-run", name, *value])
     with refuses(nb.InvalidInputError, "unknown figure or command", "serch", "search"):
         nb.plan("serch")
+    with refuses(nb.InvalidInputError, "does not draw figure 6", "distribution"):
+        nb.plan("figure6")
     with refuses(nb.InvalidInputError, "v1000", "v100"):
         nb.plan("figure2", gpus=["v1000"])
     with refuses(nb.InvalidInputError, options="seeds"):

@@ -14,15 +14,17 @@ import compared_runs as make
 import numpy as np
 import pytest
 import tiny_training
-from refusals import exits
+from refusals import exits, refuses
 from rich.console import Console
 
 import nasbench1shot1 as nb
 from nasbench1shot1.cli import main
 from nasbench1shot1.display.curves import bootstrap
+from nasbench1shot1.experiments.correlation.record import Ranking
 from nasbench1shot1.experiments.report_page.charts import rounded
 from nasbench1shot1.experiments.report_page.page import FOLDER, SCRIPTS
 from nasbench1shot1.experiments.report_page.searched import frames_per_search, searched
+from nasbench1shot1.proxy_training.record import ProxyTrainings
 
 KEPT = ("darts", "gdas", "study", "tuned")
 
@@ -281,11 +283,13 @@ def test_the_command_replaces_a_file_only_if_told(folder, tmp_path, capsys):
     assert data_of(file.read_text())["charts"][0]["curves"][0]["label"] == "GDAS"
 
 
-def test_rankings_and_other_kinds_are_refused(folder, tmp_path):
-    (tmp_path / "ranking").mkdir()
-    shutil.copy(folder / "gdas" / "config.json", tmp_path / "ranking")
-    config = tmp_path / "ranking" / "config.json"
-    config.write_text(json.dumps({**json.loads(config.read_text()), "kind": "proxy training"}))
-    with pytest.raises(nb.UserError):
-        nb.write_report_page([tmp_path / "ranking"], tmp_path / "new.html")
-    assert not (tmp_path / "new.html").exists()
+def test_rankings_and_other_kinds_are_refused(tmp_path):
+    """A ranking has a report of its own, which the message names."""
+    page, folder = tmp_path / "new.html", tmp_path / "its ranking"
+    with refuses(nb.InvalidInputError, f"nb1shot1 report '{folder}'", options="html"):
+        nb.write_report_page([Ranking(folder, {})], page)
+    with refuses(nb.InvalidInputError, f"'{folder}' is a proxy training", "a page shows", "trainings"):
+        nb.write_report_page([ProxyTrainings(folder, {})], page)
+    with refuses(nb.InvalidInputError, "5 is not a run", "a page shows"):
+        nb.write_report_page([5], page)
+    assert not page.exists()

@@ -29,7 +29,7 @@ from nasbench1shot1.experiments.reproduction.nasbench201_figures import (
 )
 from nasbench1shot1.experiments.reproduction.parts import LAST
 from nasbench1shot1.experiments.reproduction.planning import open_figure
-from nasbench1shot1.experiments.reproduction.reproducing import reproduce
+from nasbench1shot1.experiments.reproduction.reproducing import reproduce, show_figure_plan
 
 ONLY = ["any/gdas", "running/random-ws", "batch/random-ws"]
 FEW = {"candidates": 2, "candidate_batches": 1, "finalists": 1}
@@ -183,7 +183,7 @@ def test_table_7_ranks_the_searches_with_both_statistics(searched):
 def test_another_folder_is_refused(searched, tmp_path):
     folder, _ = searched
     with refuses(nb.InvalidInputError, folder, OWNER, "figure2"):
-        reproduce("figure2", scale="quick", out=folder, dry_run=True)
+        show_figure_plan("figure2", scale="quick", out=folder)
     assert open_figure("nas201-figure7").owner == OWNER
 
 

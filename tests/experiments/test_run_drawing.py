@@ -14,6 +14,7 @@ from tiny_search import FOR_TINY, search
 
 import nasbench1shot1 as nb
 from nasbench1shot1.cli import main
+from nasbench1shot1.display.artists import ScaledText
 from nasbench1shot1.display.style import COLUMN_WIDTH
 from nasbench1shot1.one_shot_search.pictures import PANEL_WIDTH
 from nasbench1shot1.one_shot_search.record import SearchRecord
@@ -120,6 +121,9 @@ def test_the_cells_of_a_search_are_drawn_on_given_axes(group, tmp_path):
     assert drawn._repr_png_().startswith(b"\x89PNG"), "shown in a notebook"
     assert [axes.get_title().splitlines()[0] for axes in drawn] == ["epoch 0", "epoch 1", "epoch 2"]
     assert [axes.get_title().splitlines()[0] for axes in nb.draw_cells(run, panels=2)] == ["epoch 0", "epoch 2"]
+    page = nb.draw_cells(run, style="paper")[0].figure
+    page.draw_without_rendering()
+    assert min(text.get_fontsize() for text in page.findobj(ScaledText)) > 6
     new = nb.draw_cells(run)
     sources = ["" if line["test_measured"] else " (predicted)" for line in run.lines]
     assert all(axes.get_title().endswith(f" %{source}") for axes, source in zip(new, sources, strict=True))

@@ -7,6 +7,7 @@ import shutil
 from xml.etree import ElementTree
 
 import compared_runs as make
+import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
@@ -186,6 +187,16 @@ def test_records_and_comparisons_draw_themselves(tmp_path):
         runs[0].plot(ax="left")
 
 
+def test_a_group_draws_the_mean_regret_of_its_seeds(tmp_path):
+    group = make.group(tmp_path / "group", [(4, 3, 2, 1, 0), (9, 7, 5, 5, 3)])
+    ax = group.plot()
+    curve = ax.get_lines()[0]
+    mean = np.mean([run.metrics["test_regret"] for run in group.runs], axis=0)
+    assert curve.get_ydata() == pytest.approx(100 * mean) and curve.get_xdata().tolist() == [0, 1, 2, 3, 4]
+    assert curve.get_label() in ax.get_legend_handles_labels()[1] and len(ax.collections) == 1  # the band
+    assert ax.get_xlabel().startswith("search epoch") and ax.get_ylabel() == "regret [%]"
+
+
 def test_what_has_no_drawing_says_so():
     with pytest.raises(nb.InvalidInputError, match="cannot be drawn"):
         Displayed().plot()
@@ -202,7 +213,20 @@ def test_a_comparison_shows_a_row_for_each_run(tmp_path):
     assert runs[0].config["table_id"] in shown
 
 
-def test_a_table_shows_its_content_and_draws_itself():
+def test_a_table_draws_its_pareto_fronts_unless_another_analysis_is_named():
+    table, panels = nb.load_table("nb101-5v"), Figure().subplots(1, 3)
+    drawn = table.plot(ax=panels)
+    ax = panels[0]
+    front = next(line for line in ax.lines if line.get_label() == "Pareto front")
+    costs, errors = np.array(front.get_data())
+    best = table.query(table.hashes(range(len(table)))).test_accuracy
+    assert drawn == list(panels) and (np.diff(costs) > 0).all() and (np.diff(errors) < 0).all()
+    assert errors[-1] == pytest.approx(100 * (1 - np.nanmax(best)))
+    assert "test error [%" in ax.get_ylabel() and "parameters" in ax.get_xlabel()
+    assert table.plot(analysis="accuracy-distribution").lines[0].get_label() != front.get_label()
+
+
+def test_a_table_shows_its_content():
     table = nb.load_table("nb201")
     rows = rows_of(table._repr_html_())
     assert rows["rows"] == [f"{len(table):,} networks"] and rows["data sets"] == [", ".join(table.datasets)]

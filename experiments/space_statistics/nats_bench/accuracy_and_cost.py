@@ -6,8 +6,9 @@ from typing import Any, Literal
 import numpy as np
 import pandas
 
-from nasbench1shot1.display.charts import Axis, Mark, Panel, Series
-from nasbench1shot1.display.marks import marked
+from nasbench1shot1.display.axis import Axis
+from nasbench1shot1.display.charts import Mark, Panel, Series
+from nasbench1shot1.display.marked_networks import marked
 from nasbench1shot1.experiments.rank_correlation import spearman
 from nasbench1shot1.experiments.space_statistics import pareto
 from nasbench1shot1.experiments.space_statistics.marked_rows import marked_rows

@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 import pandas
 
-from nasbench1shot1.display.charts import Axis, Mark, Panel, Series
+from nasbench1shot1.display.axis import Axis
+from nasbench1shot1.display.charts import Mark, Panel, Series
 from nasbench1shot1.display.colours import BLUE, GREEN, VERMILION
-from nasbench1shot1.display.marks import marked
+from nasbench1shot1.display.marked_networks import marked
 from nasbench1shot1.experiments.rank_correlation import spearman
 from nasbench1shot1.experiments.space_statistics import pareto
 from nasbench1shot1.experiments.space_statistics.nats_bench.measurements import DATASETS, REFERENCE, Measurements

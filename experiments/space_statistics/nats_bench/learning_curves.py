@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas
 
-from nasbench1shot1.display.charts import Axis, Panel, Series
+from nasbench1shot1.display.axis import Axis
+from nasbench1shot1.display.charts import Panel, Series
 from nasbench1shot1.experiments.rank_correlation import spearman
 from nasbench1shot1.experiments.space_statistics.nats_bench.measurements import DATASETS, Column, Measurements
 from nasbench1shot1.experiments.space_statistics.values import Floats

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pandas
 
-from nasbench1shot1.display.charts import Axis, Bars, Panel, Series
+from nasbench1shot1.display.axis import Axis
+from nasbench1shot1.display.charts import Bars, Panel, Series
 from nasbench1shot1.display.colours import BLUE, ORANGE
 from nasbench1shot1.experiments.rank_correlation import kendall, pearson, spearman
 from nasbench1shot1.experiments.space_statistics.nats_bench.measurements import (

@@ -14,7 +14,8 @@ import numpy as np
 import pandas
 from numpy.typing import NDArray
 
-from nasbench1shot1.display.charts import Axis, Matrix, Panel, Series
+from nasbench1shot1.display.axis import Axis
+from nasbench1shot1.display.charts import Matrix, Panel, Series
 from nasbench1shot1.experiments.rank_correlation import kendall, spearman
 from nasbench1shot1.experiments.space_statistics.nats_bench.accuracy_and_cost import FEWEST
 from nasbench1shot1.experiments.space_statistics.nats_bench.measurements import (

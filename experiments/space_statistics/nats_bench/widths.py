@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 import pandas
 
-from nasbench1shot1.display.charts import Axis, Bars, Panel, Series
+from nasbench1shot1.display.axis import Axis
+from nasbench1shot1.display.charts import Bars, Panel, Series
 from nasbench1shot1.experiments.space_statistics.nats_bench.measurements import DATASETS, Column, Measurements
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.nats_size.architecture import LAYERS, WIDTHS
