@@ -261,7 +261,7 @@ def _verify_hashes(table: "Table") -> None:
 
 
 def _print_usage_hint(folder: Path) -> None:
-    from nasbench1shot1.tables.names import tables_folder
+    from nasbench1shot1.tables.names import name_of_folder
     from nasbench1shot1.tables.table import load_table
 
     table = load_table(folder)
@@ -272,7 +272,7 @@ def _print_usage_hint(folder: Path) -> None:
         repeats = f"up to {counted(table.repeats, 'repeat')}, seeds {', '.join(map(str, table.seeds))},"
     print_to_stdout(f"{table.id}: {len(table):,} {table.benchmark.networks[1]}; {repeats} at {epochs} epochs")
     print_to_stdout(f"in {folder}")
-    named = folder.name if folder.resolve().parent == tables_folder().resolve() else folder
+    named = name_of_folder(folder)
     print_to_stdout(
         f"to use it: --table {named} with a command, NB1SHOT1_TABLE={named} for all, nb.load_table('{named}') in Python"
     )

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 RUN, SECONDS, EVALUATION, EPOCHS, LOSS = "run", "seconds", "evaluation", "epochs", "validation_error"
 OPTIONAL = (SECONDS, EVALUATION, EPOCHS, LOSS)
+_ACCURACIES = tuple(f"{split}_{what}" for split in ("val", "valid", "validation") for what in ("acc", "accuracy"))
+_OTHER_NAMES = {EPOCHS: ("epoch", "budget", "budgets"), LOSS: ("val_error", "valid_error", *_ACCURACIES)}
+"""Names that other programs give to the columns of values that are otherwise read from the table."""
 ROUNDING = 1e-5
 """Largest difference between a recorded validation error and the table's, for files with rounded values."""
 
@@ -190,9 +193,11 @@ def _check_columns(frame: "pandas.DataFrame") -> None:
         if names.count(name) > 1:
             raise InvalidInputError(f"there are two columns '{name}': remove one of them")
     for wanted in OPTIONAL:
-        likely = difflib.get_close_matches(wanted, [name for name in names if name not in OPTIONAL], 1, 0.85)
-        if likely and wanted not in names:
-            raise InvalidInputError(f"the column '{likely[0]}' is probably '{wanted}': rename or remove it")
+        if wanted not in names and (likely := _other_name(wanted, names)):
+            advice = "rename or remove it"
+            if _plain(likely) in _ACCURACIES:
+                advice = "replace each accuracy by 1 - accuracy and rename the column, or remove it"
+            raise InvalidInputError(f"the column '{shorten(likely)}' is probably '{wanted}': {advice}")
     if RUN not in names:
         raise InvalidInputError(f"the column '{RUN}' is missing: add it, with the name or number of each row's search")
     if SECONDS not in names and EVALUATION not in names:
@@ -202,6 +207,18 @@ def _check_columns(frame: "pandas.DataFrame") -> None:
         )
     if not len(frame):
         raise InvalidInputError("the frame has no rows: give a row for each training")
+
+
+def _other_name(wanted: str, names: Sequence[str]) -> str | None:
+    """Return the name that probably means an optional column: misspelled, in capitals, or another program's."""
+    by_plain = {_plain(name): name for name in names if name not in OPTIONAL}
+    known = [name for name in (wanted, *_OTHER_NAMES.get(wanted, ())) if name in by_plain]
+    found = known or difflib.get_close_matches(wanted, by_plain, 1, 0.85)
+    return by_plain[found[0]] if found else None
+
+
+def _plain(name: str) -> str:
+    return name.strip().lower().replace(" ", "_").replace("-", "_")
 
 
 def _name(value: Any, place: int) -> str:

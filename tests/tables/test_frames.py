@@ -323,6 +323,30 @@ def test_percentages_are_converted_if_the_caller_says_so() -> None:
     )
 
 
+def test_percent_refuses_an_accuracy_that_is_given_as_a_fraction(tmp_path: Path) -> None:
+    frame = trainings()
+    frame["validation_accuracy"] *= 100
+    with refuses(nb.InvalidInputError, "test_accuracy", 100, options="percent"):
+        table_of(frame, percent=True)
+    rare = {"rare": nb.Column(metric="rare", quantity="rate of failures", unit="fraction", direction="lower")}
+    few = frame.assign(test_accuracy=np.nan, rare=0.5)
+    assert table_of(few, percent=True, columns=rare).query(TINY[0], 4).rare == 0.005
+    frame["architecture"] = 0
+    frame.iloc[:1].to_csv(tmp_path / "mixed.csv", index=False)
+    words = ["table", "import", "mixed.csv", "--space", "s1", "--percent", "--reference", "present", "--out", "mixed"]
+    fails(command(*words, cwd=tmp_path), "test_accuracy", "--percent")
+    assert [path.name for path in tmp_path.iterdir()] == ["mixed.csv"]
+
+
+def test_texts_of_numbers_are_numbers_and_the_first_other_text_is_named() -> None:
+    frame = trainings()
+    texts = frame.assign(test_accuracy=frame["test_accuracy"].map(repr))
+    assert table_of(texts).id == table_of(frame).id
+    texts.loc[4, "test_accuracy"] = "n/a?"
+    with refuses(nb.InvalidInputError, "row 5", "test_accuracy", "n/a?"):
+        table_of(texts)
+
+
 JUNK = (None, 0, "", "x", [], {}, 3.5, object(), [1, 2], {"a": 1}, [[1], [2, 3]], True, np.arange(3), b"x", [None])
 
 

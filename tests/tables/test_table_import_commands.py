@@ -52,6 +52,36 @@ def test_import_to_another_folder_and_of_other_budgets(
     assert f"nb.load_table('{tmp_path / 'there'}')" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("out", "said"), [("embedded", "./embedded"), ("nb201", "./nb201"), ("there/embedded", "there/embedded")]
+)
+def test_import_names_a_folder_so_that_the_name_opens_it(
+    out: str,
+    said: str,
+    file: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    main(["table", "import", str(file), "--out", out])
+    assert f"--table {said} with a command" in capsys.readouterr().out
+    assert len(load_table(said)) == 30
+
+
+def test_an_imported_table_with_the_name_of_another_one_is_named_by_its_path(
+    file: Path, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = home / "tables" / "embedded"
+    main(["table", "import", str(file), "--out", str(out)])
+    assert f"--table {out} with a command" in capsys.readouterr().out
+    monkeypatch.chdir(tmp_path)
+    main(["table", "import", str(file), "--out", "mine"])
+    capsys.readouterr()
+    main(["table", "import", str(file)])  # the folder ./mine takes precedence over the imported table
+    assert f"--table {home / 'tables' / 'mine'} with a command" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("content", [b"", b"not this", b"x" * 1000])
 def test_import_of_a_wrong_file_is_reported_in_one_sentence(content: bytes, tmp_path: Path, home: Path) -> None:
     file = tmp_path / "thesis.tfrecord"

@@ -127,6 +127,12 @@ BAD: dict[str, tuple[dict[str, Any], tuple[object, ...]]] = {
     "no clock": ({"seconds": None}, ("seconds", "evaluation")),
     "no architecture": ({"architecture": None}, ("architecture", "choice_block_1_op")),
     "misspelled": ({"epoch": 4}, ("epoch", "epochs")),
+    "in capitals": ({"Epochs": 4}, ("Epochs", "epochs")),
+    "a budget": ({"budget": 4}, ("budget", "epochs")),
+    "another program's error": ({"val_error": 0.4}, ("val_error", "validation_error")),
+    "a third name of an error": ({"Valid Error": 0.4}, ("Valid Error", "validation_error")),
+    "an accuracy": ({"validation_accuracy": 0.6}, ("validation_accuracy", "validation_error", "1 - accuracy")),
+    "an abbreviated accuracy": ({"validation_acc": 0.6}, ("validation_acc", "validation_error", "1 - accuracy")),
     "missing run": ({"run": [0, 0, None, 1, 1, 1]}, ("row 3", "run")),
     "NA as run": ({"run": pd.array([0, 0, None, 1, 1, 1], "Int64")}, ("row 3", "run", "missing")),
     "missing architecture": ({"architecture": ["5", "6", "7", None, "8", "9"]}, ("row 4", "architecture")),
@@ -155,6 +161,12 @@ def test_every_problem_is_one_sentence_and_nothing_is_written(
     with refuses(nb.InvalidInputError, *named):
         nb.study_from_frame(small(**changes), "s1", table=smooth, out=tmp_path / "study")
     assert not list(tmp_path.iterdir())
+
+
+def test_other_columns_are_ignored(smooth: Path) -> None:
+    expected = nb.study_from_frame(small(epochs=108), "s1", table=smooth)
+    found = nb.study_from_frame(small(epochs=108, budget=4, note="x", test_accuracy=0.5), "s1", table=smooth)
+    assert found.final.equals(expected.final)
 
 
 def test_configurations_outside_the_space_are_refused(smooth: Path) -> None:
