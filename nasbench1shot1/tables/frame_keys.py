@@ -87,10 +87,13 @@ class Trainings:
         text = ", ".join(shorten(str(frame[name].iloc[later])) for name in named)
         other = ", ".join(shorten(str(frame[name].iloc[earlier])) for name in named)
         same = f"of '{text}'" if text == other else f"of one network, '{other}' and '{text}',"
-        which = "" if SEED in frame or REPEAT in frame else f", or add the column '{REPEAT}' or '{SEED}' to keep both"
+        numbered = next((name for name in (SEED, REPEAT) if name in frame), None)
+        which = f"add the column '{REPEAT}' or '{SEED}' to keep both"
+        if numbered:
+            which = f"give them different values of '{numbered}'"
         raise InvalidInputError(
             f"rows {earlier + 1} and {later + 1} are both trainings {same} with {self.epochs[later]} epochs and the "
-            f"same repeat: remove one{which}"
+            f"same repeat: remove one, or {which}"
         )
 
 

@@ -176,5 +176,6 @@ def _with_reference(columns: Columns, meta: Meta, space: SearchSpace, reference:
         entry = exact_entry(f"the rows of {space.id}")
         return Table(with_columns(table._folder, {member: rows}, {member: entry}, {"spaces": [space.name]}))
     if reference != PRESENT:
-        raise incomplete_coverage_error(found, space, table.id, table.benchmark.networks[1], has_option=True)
+        networks = table.benchmark.networks[1]
+        raise incomplete_coverage_error(found, space, table.id, networks, has_option=True, is_new=True)
     return Table(with_columns(table._folder, {}, {}, {"reference": PRESENT}))

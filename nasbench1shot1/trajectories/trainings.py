@@ -256,6 +256,10 @@ def _numbers(frame: "pandas.DataFrame", name: str) -> list[float] | None:
                 EPOCHS: "a positive number",
             }.get(name, "a number")
             raise cell_error(place, name, f"'{shorten(str(value))}' is not {wanted}: correct it, or remove the row")
+        if name == LOSS and 1 < number <= 100:
+            raise cell_error(
+                place, name, f"'{shorten(str(value))}' is not a fraction from 0 to 1: divide the column by 100"
+            )
         found.append(number)
     return found
 

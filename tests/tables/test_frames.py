@@ -208,7 +208,7 @@ def test_missing_values_and_repeats_stay_what_they_are() -> None:
 
 def test_a_part_of_a_space_needs_a_choice_of_the_reference() -> None:
     frame = trainings().iloc[:40]
-    with refuses(nb.OutOfDomainError, "17", "27", "tiny", options="reference"):
+    with refuses(nb.OutOfDomainError, "17", "27", "tiny", "add the missing ones", options="reference"):
         table_of(frame)
     table = table_of(frame, reference="present")
     arch = nb.Architecture.parse(frame["architecture"][0])
@@ -267,7 +267,10 @@ WRONG: dict[str, tuple[Callable[[], Any], tuple[Any, ...]]] = {
     "a negative repeat": (at(9, "repeat", -1), ("row 9", "repeat", "-1")),
     "a named repeat": (at(9, "repeat", "median"), ("row 9", "repeat", "median")),
     "repeats from 1": (lambda: trainings(repeat=trainings()["repeat"] + 1), ("repeat", "seed")),
-    "two equal trainings": (at(6, "repeat", 0), ("5", "6", "tiny:0|0|0,1:conv1x1,conv3x3")),
+    "two equal trainings": (
+        at(6, "repeat", 0),
+        ("5", "6", "tiny:0|0|0,1:conv1x1,conv3x3", "different values", "repeat"),
+    ),
     "an infinite value": (at(8, "training_time", np.inf), ("row 8", "training_time")),
     "a text among numbers": (at(8, "training_time", "long"), ("row 8", "training_time", "long")),
     "a truth value": (at(8, "training_time", True), ("row 8", "training_time", "True")),

@@ -149,6 +149,7 @@ BAD: dict[str, tuple[dict[str, Any], tuple[object, ...]]] = {
     "twice": ({"seconds": [1, 2, 2, 1, 2, 3], "architecture": [5, 6, 6, 7, 8, 9]}, ("rows 2 and 3", "seconds")),
     "epochs": ({"epochs": [4, 4, 0, 4, 4, 4]}, ("row 3", "epochs")),
     "another loss": ({"validation_error": [0.4, 0.4, 0.4, 0.4, 0.4, 0.123]}, ("row 1", "validation_error", 0.4)),
+    "a loss in percent": ({"validation_error": [0.4, 40.0, 0.4, 0.4, 0.4, 0.4]}, ("row 2", "validation_error", 100)),
     "missing loss": ({"validation_error": [np.nan, 1, 1, 1, 1, 1]}, ("row 1", "validation_error")),
     "no rows": ({"run": [], "seconds": [], "architecture": []}, ("rows",)),
 }
