@@ -1,6 +1,8 @@
 """The metrics of a data frame: their numbers, and the columns of a table that they become."""
 
 import math
+import re
+import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
@@ -15,6 +17,10 @@ from nasbench1shot1.tables.to_frame import parse_frame_name
 if TYPE_CHECKING:
     import pandas
 
+_INDEX = re.compile(r"Unnamed: \d+|index|level_\d+|__index_level_\d+__")
+"""Names under which files have the index of a data frame."""
+_LOOKED_AT = 100
+"""Number of values of an unknown column that decide whether it has texts."""
 _DESCRIBED = frozenset(field.name for field in fields(Column))
 
 
@@ -116,16 +122,32 @@ class Metrics:
         prefix, metric, budget = parse_frame_name(source)
         is_needless = prefix == "measured" and (self.measured or metric not in self.frame)
         if metric not in STANDARD or is_needless:
-            describe = either(f"--column {source}:UNIT:DIRECTION", f'columns={{"{source}": nb.Column(…)}}')
-            raise InvalidInputError(
-                f"unknown column '{shorten(source)}': describe it with {describe}, remove it, or rename it to one of "
-                f"{', '.join(STANDARD)}"
-            )
+            raise self._unknown_column_error(source)
         about = STANDARD[metric]
         if about.fidelity == "exact":
             return about, False
         fidelity = "measured" if self.measured or prefix == "measured" else "predicted"
         return replace(about, fidelity=fidelity, moment=budget or ("halfway" if prefix == "halfway" else "end")), True
+
+    def _unknown_column_error(self, source: str) -> InvalidInputError:
+        """Return the error for a column that is neither described nor a standard metric."""
+        name = shorten(source)
+        leave_out = either(
+            f"leave it out with --ignore {shlex.quote(name)}", f"leave it out with frame.drop(columns={name!r})"
+        )
+        if _INDEX.fullmatch(source):
+            return InvalidInputError(
+                f"unknown column '{name}', which is probably the index of a data frame: write the file with "
+                f"index=False, or {leave_out}"
+            )
+        values = self.frame[source].dropna()
+        if values.dtype.kind not in "iufb" and any(_is_text(value) for value in values.head(_LOOKED_AT)):
+            return InvalidInputError(f"unknown column '{name}', which does not have numbers: {leave_out}")
+        describe = either(f"--column {source}:UNIT:DIRECTION", f'columns={{"{source}": nb.Column(…)}}')
+        return InvalidInputError(
+            f"unknown column '{name}': describe it with {describe}, {leave_out}, or rename it to one of "
+            f"{', '.join(STANDARD)}"
+        )
 
     def _prefix(self, source: str, about: Column) -> str:
         if source in self.given:
@@ -187,6 +209,15 @@ class Metrics:
                 f"{switch('percent')} if all fractions are given in percent"
             )
         raise cell_error(place, source, what)
+
+
+def _is_text(value: Any) -> bool:
+    """Return whether a value is a text that is not a number."""
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return True
+    return False
 
 
 def _number(value: Any, place: int, source: str) -> float:

@@ -280,6 +280,13 @@ WRONG: dict[str, tuple[Callable[[], Any], tuple[Any, ...]]] = {
     "two sizes of a network": (at(8, "trainable_parameters", 5), ("row 8", "row 5", "trainable_parameters")),
     "means and repeats": (at(8, "repeat", "mean"), ("row", "validation_accuracy", "108")),
     "a wrong data set": (lambda: trainings(dataset="my data"), ("row 1", "dataset", "my data")),
+    "two data sets": (
+        lambda: trainings(dataset=["cifar10", "Cifar10Valid"] * 54),
+        ("Cifar10Valid", "cifar10-valid"),
+    ),
+    "a text without numbers": (lambda: trainings(optimizer="sgd"), ("optimizer", "frame.drop(columns='optimizer')")),
+    "an index": (lambda: trainings(**{"Unnamed: 0": 3}), ("Unnamed: 0", "index=False", "frame.drop")),
+    "an unknown number": (lambda: trainings(speed=3), ("speed", 'columns={"speed": nb.Column(…)}', "frame.drop")),
     "a missing data set": (lambda: trainings(dataset=None), ("row 1", "dataset")),
     "a curve that is too long": (
         lambda: trainings(curve50_test_accuracy=0.5),
@@ -299,7 +306,10 @@ def test_a_wrong_frame_is_refused_in_one_sentence(name: str) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"space": "s1"}, ("s1", "SearchSpace")),
+        ({"space": "nb101-5v"}, ("nb.search_space('nb101-5v')",)),
+        ({"space": 3}, ("3", "nb.search_space('s1')")),
+        ({"dataset": "CIFAR-10"}, ("CIFAR-10", "cifar10")),
+        ({"dataset": "imagenet16-120"}, ("ImageNet16-120",)),
         ({"reference": "s1"}, ("s1", "present")),
         ({"columns": {"latency": LATENCY}}, ("latency",)),
         ({"columns": {"training_time": "s"}}, ("training_time", "Column")),
@@ -348,6 +358,22 @@ def test_texts_of_numbers_are_numbers_and_the_first_other_text_is_named() -> Non
     texts.loc[4, "test_accuracy"] = "n/a?"
     with refuses(nb.InvalidInputError, "row 5", "test_accuracy", "n/a?"):
         table_of(texts)
+
+
+def test_a_data_set_is_named_once() -> None:
+    frame = trainings(dataset="cifar10")
+    with refuses(nb.InvalidInputError, "cifar10", "column", options="dataset"):
+        table_of(frame, dataset="cifar10")
+    assert table_of(frame).datasets == table_of(trainings(), dataset="cifar10").datasets == ("cifar10",)
+    assert table_of(trainings(), dataset="cifar10-half").datasets == ("cifar10-half",)
+
+
+@pytest.mark.parametrize(("mark", "named"), [(";", "semicolons"), ("\t", "tabs")])
+def test_a_file_with_another_separator_is_named_so(mark: str, named: str, tmp_path: Path) -> None:
+    file = tmp_path / "trained.csv"
+    trainings().to_csv(file, sep=mark, index=False)
+    with refuses(nb.InvalidInputError, named, "commas"):
+        read_frame(file, TINY)
 
 
 JUNK = (None, 0, "", "x", [], {}, 3.5, object(), [1, 2], {"a": 1}, [[1], [2, 3]], True, np.arange(3), b"x", [None])
