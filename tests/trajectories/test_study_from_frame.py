@@ -123,7 +123,8 @@ def test_architectures_may_be_texts_hashes_strings_numbers_or_configurations(smo
 
 
 BAD: dict[str, tuple[dict[str, Any], tuple[object, ...]]] = {
-    "no run": ({"run": None}, ("run", "missing")),
+    "no run": ({"run": None}, ("row 4", "seconds", "add the column 'run'")),
+    "numbers from 0": ({"seconds": None, "evaluation": [0, 1, 2] * 2}, ("row 1", "evaluation", "add 1 to all")),
     "no clock": ({"seconds": None}, ("seconds", "evaluation")),
     "no architecture": ({"architecture": None}, ("architecture", "choice_block_1_op")),
     "misspelled": ({"epoch": 4}, ("epoch", "epochs")),
@@ -162,6 +163,15 @@ def test_every_problem_is_one_sentence_and_nothing_is_written(
     with refuses(nb.InvalidInputError, *named):
         nb.study_from_frame(small(**changes), "s1", table=smooth, out=tmp_path / "study")
     assert not list(tmp_path.iterdir())
+
+
+def test_a_frame_without_runs_is_one_run(smooth: Path) -> None:
+    frame = small().iloc[:3]
+    expected = nb.study_from_frame(frame, "s1", table=smooth)
+    found = nb.study_from_frame(frame.drop(columns="run"), "s1", table=smooth)
+    assert found.final.equals(expected.final) and len(found.lines) == 1
+    with refuses(nb.InvalidInputError, "seed", "run"):
+        nb.study_from_frame(frame.rename(columns={"run": "seed"}), "s1", table=smooth)
 
 
 def test_other_columns_are_ignored(smooth: Path) -> None:
@@ -253,6 +263,9 @@ def test_compare_reads_csv_files(
         cli.main(["compare", "random", "--space", "s1"])
     with exits(capsys, "missing.csv"):
         cli.main(["compare", "random", "--csv", "missing.csv:A", "--out", "new"])
+    for label, *said in (("A,B", "'B'", "comma"), ("50%", "50%", "label"), ("random", "random", "label")):
+        with exits(capsys, *said, "--csv"):
+            cli.main(["compare", "random", "--csv", f"mine.csv:{label}", "--out", "new"])
     small(seconds=[1, 2, 3, 1, 3, 2]).to_csv("wrong.csv", index=False)
     with exits(capsys, "wrong.csv", "row 6", "seconds"):
         cli.main(["compare", "random", "--csv", "wrong.csv:A", "--out", "new"])
