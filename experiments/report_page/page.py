@@ -345,7 +345,7 @@ def _needed(subjects: Sequence[Subject]) -> str:
     """Return a sentence about the tables that do not come with a benchmark; empty if there are none."""
     used = [str(record.config.get("table")) for subject in subjects for record in subject.records]
     names = [name for name in dict.fromkeys(used) if name not in ("None", *bundled_tables())]
-    return f" Import or copy {in_words(names, 'and')} first." if names else ""
+    return f" They need tables that do not come with this package: {in_words(names)}." if names else ""
 
 
 def _line(command: str) -> Markup:
