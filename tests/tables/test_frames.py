@@ -242,6 +242,15 @@ def at(row: int, column: str, value: Any) -> Callable[[], pd.DataFrame]:
     return change
 
 
+def test_a_search_without_a_network_of_the_table_is_reported_so(tmp_path: Path) -> None:
+    accuracies = {"validation_accuracy": [0.9], "test_accuracy": [0.9], "training_time": [100.0]}
+    frame = pd.DataFrame({"architecture": [14_579], "epochs": [108], **accuracies})
+    table = nb.table_from_frame(frame, space=nb.search_space("s1"), reference="present")
+    table.save(tmp_path / "one")
+    with refuses(nb.InvalidInputError, table.id, "30 architectures", options=""):
+        nb.black_box("random", space="s1", table=tmp_path / "one", evaluations=30, repeats=1, out=tmp_path / "study")
+
+
 WRONG: dict[str, tuple[Callable[[], Any], tuple[Any, ...]]] = {
     "not a frame": (lambda: [1, 2], ("list", "DataFrame")),
     "no rows": (lambda: trainings().iloc[:0], ("no rows",)),

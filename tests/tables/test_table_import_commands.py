@@ -79,7 +79,7 @@ def test_a_file_of_trainings_replaces_the_table_of_an_earlier_version_if_asked(
     monkeypatch.chdir(tmp_path)
     file = tmp_path / "trained.csv"
     words = ["table", "import", "trained.csv", "--space", "nb101-5v", "--reference", "present"]
-    file.write_text("architecture,epochs,test_accuracy,note,speed\n0,36,0.9,fast,3\n1,36,0.8,slow,4\n")
+    file.write_text("architecture,epochs,test_accuracy,note,speed\n0,36,0.9,fast,3\n1728,36,0.8,slow,4\n")
     with exits(capsys, "note", "--ignore note"):
         main(words)
     with exits(capsys, "nots", "note"):

@@ -174,7 +174,7 @@ def test_a_measured_answer_is_shown_as_measured(measured_table: Table) -> None:
 
 
 def test_the_text_of_an_architecture_is_looked_up_like_the_architecture(embedded: Table) -> None:
-    archs = drawn("s1", 3)
+    archs = drawn("s2", 3)
     texts = list(map(str, archs))
     assert texts[0] in embedded and embedded.query(texts[0]).hash == archs[0].network_id
     assert embedded.query([texts[0], archs[1].network_id, archs[2]]).hash == embedded.query(archs).hash
