@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from nasbench1shot1.display.style import FigureStyle as FigureStyle
     from nasbench1shot1.evaluator import score as score
     from nasbench1shot1.experiments.comparison.comparing import compare as compare
+    from nasbench1shot1.experiments.comparison.comparing import compare_tasks as compare_tasks
     from nasbench1shot1.experiments.correlation.correlating import correlate as correlate
     from nasbench1shot1.experiments.correlation.drawing import draw_ranking as draw_ranking
     from nasbench1shot1.experiments.plans import plan as plan
@@ -117,6 +118,7 @@ _HOME = {
     "UserError": "ground.errors",
     "WidthArchitecture": "nats_size.architecture",
     "compare": "experiments.comparison.comparing",
+    "compare_tasks": "experiments.comparison.comparing",
     "correlate": "experiments.correlation.correlating",
     "build_network": "networks",
     "draw_cell": "display.cells",

@@ -199,6 +199,19 @@ def check_space_name(name: object) -> None:
         raise InvalidInputError(f"{name!r} is not a valid name of a space: use letters, digits, _ and -, as in 's1'")
 
 
+def is_text_form(x: Any) -> bool:
+    """Return whether a value is a text that is meant as an architecture, rather than as a hash or an official index."""
+    return isinstance(x, str) and bool({":", "|"} & set(x))
+
+
+def parsed(x: Any) -> Any:
+    """Return the architecture of a text that is meant as one, and any other value unchanged, such as a hash or a cell.
+
+    Raises InvalidInputError if the text is not an architecture.
+    """
+    return Architecture.parse(x) if is_text_form(x) else x
+
+
 def likely_forms(text: str) -> list[Any]:
     """Return the forms in which an invalid text was probably meant: of the space that it names, or similar ones."""
     every = list(_forms())

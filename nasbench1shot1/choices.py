@@ -7,6 +7,7 @@ ConfigSpace returns values as numpy strings, which other libraries refuse.
 import keyword
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 
 CACHED = 2**16
 """Number of architectures that `Choices` keeps by their numbers; building one again takes about 10 µs."""
+
+
+_NUMBER = re.compile("[0-9]{1,19}")  # a hash of a cell can consist of 32 decimal digits
 
 
 class Proposal(NamedTuple):
@@ -61,7 +65,7 @@ class Choices:
         self._indices = {name: _indices(self.by_name[name], known[of]) for name, of in self.original_names.items()}
         self._sizes = tuple(map(len, self.by_name.values()))
         self._architecture = lru_cache(CACHED)(self._build)
-        self._members = set[Architecture]()  # architectures that were found in the space
+        self._members = dict[Architecture, Architecture]()  # architectures that were found in the space
 
     @cached_property
     def configuration_space(self) -> "ConfigurationSpace":
@@ -79,17 +83,14 @@ class Choices:
         """Return the architecture of what an optimizer proposed.
 
         Args:
-            x: an architecture; a ConfigSpace configuration or another mapping from names to choices; or a vector of
-                indices, one for each choice.
+            x: what `architecture` reads; a ConfigSpace configuration or another mapping from names to choices; or a
+                vector of indices, one for each choice.
 
         Raises:
             InvalidInputError: a name, choice or index is missing or unknown, or the architecture is not in the space.
         """
-        if isinstance(x, Architecture):
-            if x not in self._members:
-                self.space.index(x)  # raises
-                self._members.add(x)
-            return Proposal(x, None)
+        if isinstance(x, Architecture | str | int | np.integer):
+            return Proposal(self.architecture(x), None)
         if getattr(x, "config_space", x) is self.__dict__.get("configuration_space", self):
             vector = x.get_array()  # faster than values by name
             values = tuple([int(vector[place]) for place in self._places])
@@ -97,20 +98,27 @@ class Choices:
             values = self._values_of_mapping(x) if isinstance(x, Mapping) else self._values_of_vector(x)
         return Proposal(self._architecture(values), values)
 
+    def architecture(self, x: Any) -> Architecture:
+        """Return the architecture that a value means; values and errors are as for `architecture_in`."""
+        if not isinstance(x, Architecture):
+            return architecture_in(self.space, x)
+        if (found := self._members.get(x)) is None:
+            found = self._members[x] = architecture_in(self.space, x)
+        return found
+
     @cached_property
     def _places(self) -> list[int]:
         """The place of each choice in the vector of a configuration of `configuration_space`."""
         return [self.configuration_space.index_of[name] for name in self.by_name]
 
-    def indices(self, arch: Architecture) -> tuple[int, ...]:
-        """Return the index of each choice of an architecture; raises InvalidInputError if it is not in the space."""
-        return self.space.values_of(arch)
+    def indices(self, x: Any) -> tuple[int, ...]:
+        """Return the index of each choice of an architecture; values and errors are as for `architecture`."""
+        return self.space.values_of(self.architecture(x))
 
-    def configuration(self, arch: Architecture) -> dict[str, str]:
-        """Return the choices of an architecture by name; raises InvalidInputError if it is not in the space."""
+    def configuration(self, x: Any) -> dict[str, str]:
+        """Return the choices of an architecture by name; values and errors are as for `architecture`."""
         return {
-            name: choices[value]
-            for (name, choices), value in zip(self.by_name.items(), self.indices(arch), strict=True)
+            name: choices[value] for (name, choices), value in zip(self.by_name.items(), self.indices(x), strict=True)
         }
 
     def _build(self, values: tuple[int, ...]) -> Architecture | None:
@@ -150,9 +158,57 @@ class Choices:
         if not isinstance(given, tuple | list | np.ndarray) or (isinstance(given, np.ndarray) and given.ndim != 1):
             raise InvalidInputError(
                 f"{shorten(repr(given))} does not describe an architecture of {self.space.name}: give an "
-                "nb.Architecture, a configuration, or a vector of choice indices"
+                "nb.Architecture, its text or number, a configuration, or a vector of choice indices"
             )
         return checked_values(self.space.name, given, self._sizes)
+
+
+def architecture_in(space: SearchSpace, x: Any) -> Architecture:
+    """Return the architecture of a space that a value means.
+
+    Args:
+        space: the space.
+        x: an architecture; its text; its network's identifier, such as the hash of a cell or a benchmark's own string;
+            or its number in the space, also as a text. An architecture of another space means the one with the same
+            network.
+
+    Raises:
+        InvalidInputError: the value means no architecture of the space.
+    """
+    number = as_number(x)
+    if number is not None and 0 <= number < len(space):
+        return space[number]
+    if number is None and isinstance(x, str | Architecture):
+        return _named(space, x)
+    example = space[0]
+    raise InvalidInputError(
+        f"'{shorten(str(x))}' is not an architecture of {space.name}: give its text, such as '{example}', its "
+        f"network's identifier, such as '{example.network_id}', or its number, 0 to {len(space) - 1}"
+    )
+
+
+def _named(space: SearchSpace, x: str | Architecture) -> Architecture:
+    arch = x
+    if isinstance(x, str):
+        try:
+            arch = space.benchmark.load("architecture").parse(x)
+        except InvalidInputError:
+            with suppress(InvalidInputError):
+                return space.with_network(x.strip())
+            raise
+    if arch.space != space.name:  # type: ignore[union-attr]
+        with suppress(InvalidInputError):
+            return space.with_network(arch.network_id)  # type: ignore[union-attr]
+    space.index(arch)  # type: ignore[arg-type]
+    return arch  # type: ignore[return-value]
+
+
+def as_number(value: Any) -> int | None:
+    """Return a value that is a whole number, or the text of one; None for any other value."""
+    if isinstance(value, str):
+        return int(value) if _NUMBER.fullmatch(value.strip()) else None
+    is_whole = isinstance(value, int | float | np.number) and not isinstance(value, bool) and value == np.floor(value)
+    return int(value) if is_whole and abs(value) < 2**63 else None
 
 
 def snap(epochs: Any, budgets: Sequence[int]) -> int:

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from nasbench1shot1.architecture import Architecture
+from nasbench1shot1.architecture import Architecture, parsed
 from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.runs.folder import damaged_file_error
@@ -57,7 +57,7 @@ class Score:
 
 
 def score(
-    arch: Architecture,
+    arch: Architecture | str,
     table: Table,
     dataset: str | None = None,
     metric: str | None = None,
@@ -66,7 +66,7 @@ def score(
     """Look up an architecture's errors and regrets.
 
     Args:
-        arch: the architecture.
+        arch: the architecture, or its text.
         table: the table in use.
         dataset: the data set of one of the table's objectives. Default: the first objective.
         metric: the metric that guides a search, as in `Table.objective`. Default: validation accuracy.
@@ -79,7 +79,7 @@ def score(
             the bounds.
         InvalidInputError: the metric is unknown, or neither high nor low values are better.
     """
-    return _score(arch, table, table.objective(dataset, metric), within and table.resolve(within, dataset))
+    return _score(parsed(arch), table, table.objective(dataset, metric), within and table.resolve(within, dataset))
 
 
 @dataclass(frozen=True)

@@ -392,7 +392,7 @@ KINDS: dict[str, dict[str, Callable[[Path], object]]] = {
         ),
     },
     "trajectories": {
-        "no column": lambda tmp: trajectory(run=None),
+        "no column": lambda tmp: trajectory(seconds=None),
         "a value that is missing": lambda tmp: trajectory(architecture=["5", None]),
         "an unknown architecture": lambda tmp: trajectory(architecture=[5, 14580]),
         "a clock that decreases": lambda tmp: trajectory(seconds=[2, 1]),

@@ -36,7 +36,7 @@ CALLS = {
     "search_space": (lambda out: nb.search_space(3), "unknown search space '3'"),
     "load_table": (lambda out: nb.load_table(3), r"\b3\b"),
     "query": (lambda out: nb.load_table().query(3.5), r"^3\.5 "),
-    "query: text": (lambda out: nb.load_table().query("nope"), r"such as nb\.Architecture\.parse\('s1:"),
+    "query: text": (lambda out: nb.load_table().query("nope"), r"such as 's1:"),
     "query: several": (lambda out: nb.load_table().query([None]), "^None "),
     "query: epochs": (lambda out: nb.load_table().query(nb.search_space("s1")[0], epochs="x"), "^epochs .*'x'"),
     "regret": (lambda out: nb.load_table().regret(3.5), r"^3\.5 "),

@@ -34,14 +34,16 @@ from nasbench1shot1.experiments.report_page.panels import (
 from nasbench1shot1.experiments.report_page.repeating import repeated
 from nasbench1shot1.experiments.report_page.searched import frames_per_search, searched
 from nasbench1shot1.experiments.report_page.subjects import Subject
-from nasbench1shot1.ground.errors import UserError
+from nasbench1shot1.ground.errors import UserError, in_words
 from nasbench1shot1.ground.text import counted
+from nasbench1shot1.tables.names import bundled_tables
 from nasbench1shot1.tuning.record import Study
 
 FOLDER = "nasbench1shot1.experiments.report_page"
 SCRIPTS = ("base.js", "charts.js", "cells.js", "page.js")
 """The parts of the page's script, in order."""
 NO_VALUE = "–"
+_FOLDERS = "Their folders, after --out, must not exist: choose others, or delete the runs first."
 
 
 def page_of(subjects: Sequence[Subject], scoring: Scoring, command: str, watch: float | None = None) -> str:
@@ -332,11 +334,18 @@ def _commands(subjects: Sequence[Subject], command: str) -> Markup:
     lines = [line for _, found in known for line in found.commands]
     notes = [f"{subject.label}: {found.note}" for subject, found in known if found.note]
     parts = [
-        tag("p", "These commands run everything again with the recorded options, in an empty folder."),
+        tag("p", f"These commands run everything again with the recorded options. {_FOLDERS}{_needed(subjects)}"),
         tag("pre", *map(_line, lines)),
     ]
     last = [tag("p", "This command writes the report again."), tag("pre", _line(command))]
     return joined([*(parts if lines else []), *last, _notes(notes)])
+
+
+def _needed(subjects: Sequence[Subject]) -> str:
+    """Return a sentence about the tables that do not come with a benchmark; empty if there are none."""
+    used = [str(record.config.get("table")) for subject in subjects for record in subject.records]
+    names = [name for name in dict.fromkeys(used) if name not in ("None", *bundled_tables())]
+    return f" They need tables that do not come with this package: {in_words(names)}." if names else ""
 
 
 def _line(command: str) -> Markup:

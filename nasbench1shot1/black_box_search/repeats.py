@@ -185,6 +185,11 @@ class Repeats:
         if not found.started:
             name = self.options.method.__name__
             return InvalidInputError(f"{name}.ask() returned None before any training: return a Query")
+        if found.evaluations:  # all failed
+            return InvalidInputError(
+                f"the table {self.table.id} has none of the {counted(found.evaluations, 'architecture')} that search "
+                f"{repeat} proposed: choose a table with more networks of the space"
+            )
         return InvalidInputError(
             f"no training of search {repeat} ended within {self.limits.seconds:g} simulated seconds: increase "
             f"{option('seconds')}"

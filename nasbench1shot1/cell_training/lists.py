@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from nasbench1shot1.architecture import is_text_form
 from nasbench1shot1.benchmark import Benchmark
 from nasbench1shot1.cell_training.options import TrainingOptions
-from nasbench1shot1.cell_training.training import find_architecture, named_in_text
+from nasbench1shot1.cell_training.training import find_architecture
 from nasbench1shot1.ground.errors import InvalidInputError, UserError, quote
 from nasbench1shot1.ground.files import read_text
 from nasbench1shot1.ground.text import listed_lines
@@ -70,7 +71,7 @@ def networks_of(entries: Sequence[Listed], table: "Table | None") -> tuple[Bench
     Raises InvalidInputError or OutOfDomainError, which names the entry, if one is unknown or of another benchmark.
     """
     found: list[Any] = [None] * len(entries)
-    texts = [isinstance(entry.x, str | int | np.integer) and not named_in_text(entry.x) for entry in entries]
+    texts = [isinstance(entry.x, str | int | np.integer) and not is_text_form(entry.x) for entry in entries]
     for i in sorted(range(len(entries)), key=texts.__getitem__):  # first those that need no table
         first = next((network for network in found if network is not None), None)
         if texts[i] and table is None:

@@ -13,6 +13,7 @@ from nasbench1shot1.runs.folder import ENVIRONMENT, read_object
 from nasbench1shot1.tables.columns import Moment, standard
 from nasbench1shot1.tables.description import Meta, exact_entry
 from nasbench1shot1.tables.formats import compact
+from nasbench1shot1.tables.references import PRESENT
 
 Floats = NDArray[np.float64]
 METRICS = (*ACCURACIES, "training_time")
@@ -80,6 +81,7 @@ def tabulate(
         "repeats": len(seeds),
         "seeds": list(seeds),
         "spaces": [],
+        "reference": PRESENT,
         **_origin(of, options, list(trainings.values())),
         "columns": about,
     }

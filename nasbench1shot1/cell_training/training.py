@@ -5,11 +5,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nasbench1shot1.architecture import Architecture
+from nasbench1shot1.architecture import Architecture, is_text_form
 from nasbench1shot1.cell_training.options import TrainingOptions, check_options, options_of
 from nasbench1shot1.cell_training.record import Training, load_training, summarise
 from nasbench1shot1.ground.arguments import options_by_keyword
-from nasbench1shot1.ground.errors import InvalidInputError
+from nasbench1shot1.ground.errors import InvalidInputError, either
 from nasbench1shot1.ground.files import as_path
 from nasbench1shot1.runs.folder import CONFIG
 from nasbench1shot1.runs.kind import Begun, Kind
@@ -88,7 +88,7 @@ def find_architecture(x: Any, table: "Table | None") -> Any:
     """
     if not isinstance(x, str):
         return x
-    if named_in_text(x):
+    if is_text_form(x):
         from nasbench1shot1.registry import search_space
 
         arch = Architecture.parse(x)
@@ -96,11 +96,6 @@ def find_architecture(x: Any, table: "Table | None") -> Any:
         return arch
     table = table or _table()
     return table.network(table.row_of(table.keys.item_of(x)))
-
-
-def named_in_text(x: Any) -> bool:
-    """Return whether a value is the text of an architecture, rather than a hash or index that a table looks up."""
-    return isinstance(x, str) and bool({":", "|"} & set(x))
 
 
 def _table() -> "Table":
@@ -126,7 +121,8 @@ class TrainingKind(Kind[TrainingOptions, "TrainingState", Training, RunWriter[Tr
     def network(self) -> Any:
         """The architecture or cell to train; raises InvalidInputError if none is given."""
         if self.x is None:
-            raise InvalidInputError("no architecture was given: give an architecture, a cell or a cell's hash")
+            several = either(", or several with --list FILE", "")
+            raise InvalidInputError(f"no architecture is given: give an architecture, a cell or a cell's hash{several}")
         return find_architecture(self.x, self.table)
 
     def options(self, given: Mapping[str, Any]) -> TrainingOptions:

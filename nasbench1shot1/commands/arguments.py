@@ -7,26 +7,37 @@ from pathlib import Path
 from typing import Any
 
 from nasbench1shot1.architecture import Architecture, likely_forms
-from nasbench1shot1.ground.errors import InvalidInputError, UserError
+from nasbench1shot1.ground.errors import InvalidInputError, UserError, option, shorten
 from nasbench1shot1.ground.files import as_path
 
 
-def check_not_truncated(text: str | None) -> None:
-    """Raise InvalidInputError if a text is an architecture that the shell has cut at its first bar."""
+def check_not_truncated(text: str | None, has_own_space: bool = False) -> None:
+    """Raise InvalidInputError if a text is an architecture that the shell has cut at its first bar.
+
+    The text may name a space that is not registered only if the command line names the space itself.
+    """
     if text is None or not re.fullmatch(r"[\w-]+:[0-9,]*", text):
         return
     with suppress(InvalidInputError):
         Architecture.parse(text)
         return
+    if not has_own_space:
+        check_registered(text.partition(":")[0])
     if any("|" in form.SYNTAX for form in likely_forms(text)):
         raise InvalidInputError(
             f"'{text}' is an incomplete architecture: write it in quotes, because the shell interprets |"
         )
 
 
-def is_architecture(text: str) -> bool:
-    """Return whether a text is meant as an architecture, not as a hash or an index of a table."""
-    return bool({":", "|"} & set(text))
+def check_registered(space: str) -> None:
+    """Raise InvalidInputError if the name in an architecture's text is not the name of a registered space."""
+    from nasbench1shot1.registry import names
+
+    if space not in (known := names("search_spaces")):
+        raise InvalidInputError(
+            f"'{shorten(space)}' is not a registered search space (known: {', '.join(sorted(known))}): correct it, or "
+            f"name your own space with {option('space', 'module:object')}"
+        )
 
 
 def optimizer_name(given: Mapping[str, Any], group: str, default: str) -> str:

@@ -32,8 +32,8 @@ class Compare:
     space: Annotated[str | None, Names("search_spaces", "your own as module:object")] = None
     """Search space of --csv. Default: the space of the first run."""
     labels: tuple[str, ...] | None = None
-    """Labels of the runs, separated by spaces or commas. Runs with equal labels on different spaces or data sets are
-    runs of one method. Default: the names of the optimizers."""
+    """Labels of the runs, then of the files in --csv, separated by spaces or commas. Runs with equal labels on
+    different spaces or data sets are runs of one method. Default: the names of the optimizers."""
     out: Path = Path("comparison")
     """Folder for figures, tables and texts. It must not exist or must hold only an earlier comparison."""
     over: Literal["epochs", "search-time", "simulated-time", "evaluations"] | None = None
@@ -103,6 +103,11 @@ class Compare:
         options: dict[str, Any] = {name: first.get(name) for name in ("space", "table", "dataset", "reference")}
         options |= {name: value for name in ("space", "table") if (value := getattr(self, name)) is not None}
         files = [_with_label(text) for text in self.csv.split(",")]
+        if missing := [file for file, _ in files if "," in self.csv and not Path(file).exists()]:
+            raise InvalidInputError(
+                f"'{missing[0]}' does not exist: a comma in {flag('csv')} separates two files, so use other characters "
+                "in labels and names"
+            )
         return [study_from(as_path(file, "csv", is_option=True), name=label, **options) for file, label in files]
 
     @property

@@ -59,8 +59,8 @@ class Query:
         """Print the values of the table, and draw the cell if requested."""
         from rich.table import Table as Screen
 
-        from nasbench1shot1.architecture import Architecture
-        from nasbench1shot1.commands.arguments import check_not_truncated, is_architecture
+        from nasbench1shot1.architecture import Architecture, parsed
+        from nasbench1shot1.commands.arguments import check_not_truncated
         from nasbench1shot1.ground.files import check_picture
         from nasbench1shot1.ground.text import counted, literal_console
         from nasbench1shot1.registry import BUILT_IN, search_space
@@ -71,14 +71,14 @@ class Query:
         style = self.pictures.figure_style
         if self.space is not None:
             search_space(self.space)  # whose module may define another form of architectures
-        check_not_truncated(self.what)
-        item: Any = Architecture.parse(self.what) if is_architecture(self.what) else self.what
+        check_not_truncated(self.what, self.space is not None)
+        item: Any = parsed(self.what)
         space = self._space(item)
         if space is not None and isinstance(item, Architecture):
             space.index(item)
         table, note = with_space(load_table(self.table or (space.table if space else None)), space)
         if not isinstance(item, Architecture):
-            item = _item_of(self.what, table)
+            item = table.keys.item_of(self.what)
         console, seen = literal_console(), set[str]()
         with_accuracy_first = sorted(table.datasets, key=lambda name: table.stored("test_accuracy", name) is None)
         for dataset in [self.dataset] if self.dataset else with_accuracy_first:
@@ -119,30 +119,15 @@ class Query:
     def _space(self, item: Any) -> "SearchSpace | None":
         """Return the space of an architecture, or the given one; None for a hash without --space."""
         from nasbench1shot1.architecture import Architecture
-        from nasbench1shot1.ground.errors import InvalidInputError
-        from nasbench1shot1.registry import names, search_space
+        from nasbench1shot1.commands.arguments import check_registered
+        from nasbench1shot1.registry import search_space
 
         if self.space is not None:
             return search_space(self.space)
         if not isinstance(item, Architecture):
             return None
-        if item.space not in (known := names("search_spaces")):
-            raise InvalidInputError(
-                f"'{item.space}' is not a registered search space (known: {', '.join(sorted(known))}): correct it, or "
-                f"name your own space with {option('space', 'module:object')}"
-            )
+        check_registered(item.space)
         return search_space(item.space)
-
-
-def _item_of(text: str, table: "Table") -> Any:
-    """Return the hash or index that a text means in a table."""
-    from nasbench1shot1.ground.errors import InvalidInputError, quote
-
-    try:
-        return table.keys.item_of(text)
-    except InvalidInputError as error:
-        advice = f"; an official index needs its table, such as {option('table', 'nb201')}"
-        raise InvalidInputError(f"{quote(error)}{advice}") from None
 
 
 def with_space(table: "Table", space: "SearchSpace | None") -> "tuple[Table, str]":

@@ -1,6 +1,8 @@
 """`nb1shot1 table`: the table that architectures are looked up in."""
 
+import shlex
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -117,7 +119,7 @@ class Import:
     column: Annotated[tuple[str, ...], Form("NAME:UNIT:DIRECTION …", "(default: none)")] = ()
     """Further metrics in a file of trainings, such as latency_pixel:ms:lower; the direction is higher or lower."""
     dataset: str | None = None
-    """Data set of a file of trainings without the column dataset. Default: default."""
+    """Data set of a file of trainings without the column dataset, such as cifar10. Default: default."""
     percent: bool = False
     """Read accuracies and other fractions in a file of trainings as percentages."""
     predicted: bool = False
@@ -125,8 +127,12 @@ class Import:
     reference: Literal["all", "present"] = "all"
     """Networks whose best one has zero regret: all networks of the space, which a file of trainings must then contain,
     or only those that are present in the file."""
+    ignore: Annotated[tuple[str, ...], Form("NAME …", "(default: none)")] = ()
+    """Columns of a file of trainings to leave out, such as notes."""
     source: str | None = None
     """Where the values in a file of trainings come from, for the table's description. Default: the file's name."""
+    overwrite: bool = False
+    """Replace the table of another file with this name in the data folder."""
 
     def run(self) -> None:
         """Import the file, and print the folder of the table and how to use it."""
@@ -139,12 +145,13 @@ class Import:
         form = self._frame_file()
         out = self.out or tables_folder() / (form.table_name(self.file) if form else table_name(self.file))
         if self.out is None:
-            check_own_name(self.file, out, form)
+            check_own_name(self.file, out, form, self.overwrite)
+        before = _id_of_table_in(out)
         with ImportBar(Console()) as bar:
             import_table(
                 self.file, out, epochs=self.epochs or None, form=form, report=print_to_stdout, progress=bar.show
             )
-        _print_usage_hint(out)
+        _print_usage_hint(out, before)
 
     def _frame_file(self) -> "FrameFile | None":
         """Return the format of a file of trainings; None for an official file.
@@ -162,6 +169,7 @@ class Import:
             "percent": self.percent,
             "predicted": self.predicted,
             "reference": self.reference != "all",
+            "ignore": self.ignore,
             "source": self.source,
         }
         if not is_frame_file(self.file):
@@ -185,6 +193,7 @@ class Import:
                 "reference": self.reference,
                 **({"source": self.source} if self.source else {}),
             },
+            self.ignore,
         )
 
 
@@ -260,8 +269,19 @@ def _verify_hashes(table: "Table") -> None:
     )
 
 
-def _print_usage_hint(folder: Path) -> None:
-    from nasbench1shot1.tables.names import tables_folder
+def _id_of_table_in(folder: Path) -> str | None:
+    """Return the id of the table in a folder; None if there is none that can be opened."""
+    from nasbench1shot1.ground.errors import UserError
+    from nasbench1shot1.tables.table import load_table
+
+    with suppress(UserError):
+        return load_table(folder.absolute()).id if folder.exists() else None
+    return None
+
+
+def _print_usage_hint(folder: Path, before: str | None = None) -> None:
+    """Print what the table in a folder contains, where it is, which table it replaced, and how to use it."""
+    from nasbench1shot1.tables.names import name_of_folder
     from nasbench1shot1.tables.table import load_table
 
     table = load_table(folder)
@@ -271,11 +291,11 @@ def _print_usage_hint(folder: Path) -> None:
     if table.seeds:
         repeats = f"up to {counted(table.repeats, 'repeat')}, seeds {', '.join(map(str, table.seeds))},"
     print_to_stdout(f"{table.id}: {len(table):,} {table.benchmark.networks[1]}; {repeats} at {epochs} epochs")
-    print_to_stdout(f"in {folder}")
-    named = folder.name if folder.resolve().parent == tables_folder().resolve() else folder
-    print_to_stdout(
-        f"to use it: --table {named} with a command, NB1SHOT1_TABLE={named} for all, nb.load_table('{named}') in Python"
-    )
+    print_to_stdout(f"in {folder}{f', where it replaced the table {before}' if before else ''}")
+    named = name_of_folder(folder)
+    print_to_stdout(f"with a command: --table {shlex.quote(named)}")
+    print_to_stdout(f"with all commands: export NB1SHOT1_TABLE={shlex.quote(named)}")
+    print_to_stdout(f"in Python: nb.load_table({named!r})")
 
 
 def _show(table: "Table") -> None:
@@ -293,6 +313,7 @@ def _show(table: "Table") -> None:
     print_to_stdout(f"Table {info['id']}: {rows}, {budget} of {_budgets(table)} epochs, {repeats} of each")
     if table.empty_budgets:
         print_to_stdout(f"No metric has values at {alternatives(table.empty_budgets)} epochs.")
+    print_to_stdout(f"Data set{'s' if len(table.datasets) > 1 else ''}: {', '.join(table.datasets)}")
     if table.is_part:
         print_to_stdout(f"The table contains only part of its space: regret is relative to the best of its {networks}.")
     if text := table.source:

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Self, TypeVar
 
+from nasbench1shot1.architecture import is_text_form
 from nasbench1shot1.cell_training.options import TrainingOptions, check_options, options_of
-from nasbench1shot1.commands.arguments import check_not_truncated, is_architecture
+from nasbench1shot1.commands.arguments import check_not_truncated
 from nasbench1shot1.commands.dry_run import check_dry_run, show_dry_run
 from nasbench1shot1.commands.help_screen import default_variants
 from nasbench1shot1.commands.options import Asked, Hidden, Positional
@@ -63,8 +64,8 @@ class Train(Generic[Options]):
         "Running": ("out", "resume", "dry_run"),
     }
 
-    what: Annotated[Positional[str | None], Form("ARCHITECTURE")] = None
-    """An architecture, a string of NAS-Bench-201, or a cell's hash."""
+    what: Annotated[Positional[str | None], Form("[ARCHITECTURE]")] = None
+    """An architecture, a string of NAS-Bench-201, or a cell's hash; not with --list or --resume."""
     options: Options
     """Options of the protocol."""
     out: Path | None = None
@@ -123,12 +124,12 @@ class Train(Generic[Options]):
         check_not_truncated(self.what)
         given = {name: getattr(self.options, name) for name in option_names(self.options) if name in self.named}
         table, console = load_table(self.table or self.options.BENCHMARK.table), literal_console()
-        if self.what is not None and not is_architecture(self.what):
+        if self.what is not None and not is_text_form(self.what):
             table.keys.item_of(self.what)  # raises for text that is not a hash
         if self.dry_run:
             check_dry_run(resume=self.resume)
             if self.what is None:
-                raise InvalidInputError(f"no architecture is given: name one, or give {option('list')}")
+                raise InvalidInputError(f"no architecture is given: name one, or add {option('list', 'FILE')}")
             show_dry_run("train", architecture=self.what, table=table, **given)
             return
         training = train_cell(self.what, out=self.out, resume=self.resume, table=table, console=console, **given)
@@ -185,7 +186,7 @@ def _options(
         if resume:
             return load_training(resume).OPTIONS
     words = [entry.x for entry in read_list(listed)] if listed else words
-    for word in filter(is_architecture, words):
+    for word in filter(is_text_form, words):
         with suppress(UserError):
             return options_of(Architecture.parse(word))
     with suppress(UserError, OSError):

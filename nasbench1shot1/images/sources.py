@@ -150,7 +150,7 @@ def _unverified(path: Path, name: str, digest: str | None) -> str:
 def how_to_install(name: str) -> str:
     """Return advice on how to install an official data set, phrased as the second half of a sentence."""
     if name == OFFICIAL_NAME:
-        sample = f"use the bundled 'cifar10-sample' (in a search, {option('scale', 'quick')})"
+        sample = f"use the bundled 'cifar10-sample' (with {option('scale', 'quick')})"
         return f"run `nb1shot1 data download`, or {sample}"
     return f"run `nb1shot1 data download {name}`" if name in PUBLISHED else _IMAGENET16_ADVICE
 

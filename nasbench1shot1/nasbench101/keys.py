@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, OutOfDomainError, UserError
+from nasbench1shot1.architecture import Architecture, is_text_form, parsed
+from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, OutOfDomainError, UserError, either
 from nasbench1shot1.nasbench101.architecture import CellArchitecture
 from nasbench1shot1.nasbench101.cell import Cell
 from nasbench1shot1.nasbench101.encoding import (
@@ -74,13 +74,16 @@ class CellKeys(RowKeys):
             return text
         raise InvalidInputError(
             f"'{text}' cannot be looked up in a table of NAS-Bench-101: give an architecture, such as "
-            "'s1:0|0,1|0,2|1,3|2,4:conv3x3,conv1x1,maxpool3x3,conv3x3', or a hash of 32 hexadecimal digits"
+            "'s1:0|0,1|0,2|1,3|2,4:conv3x3,conv1x1,maxpool3x3,conv3x3', or a hash of 32 hexadecimal digits; an "
+            f"official index needs its own table, such as {either('--table nb201', 'nb201')}"
         )
 
     def row_of(self, item: Item) -> int:
         """Return the row of one item; raises the errors of `rows`."""
         if isinstance(item, CellArchitecture):
             return self.row_of_encoding(encode_architecture(item))
+        if is_text_form(item):
+            return self.row_of(Architecture.parse(item))
         if isinstance(item, Cell) and (code := _encoding(item)) is not None:
             return self.row_of_encoding(code)
         hash_ = np.frombuffer(bytes.fromhex(checked_hashes([item])), "S16")[0]  # numpy strips trailing zero bytes
@@ -161,6 +164,8 @@ class CellKeys(RowKeys):
             InvalidInputError: something cannot be looked up in this table.
         """
         kinds = set(map(type, items))
+        if str in kinds and any(map(is_text_form, items)):
+            return self.rows(list(map(parsed, items)))
         if kinds == {str}:
             return self._rows_of_hashes(checked_hashes(items))
         if kinds == {CellArchitecture} and len({len(item.operations) for item in items}) == 1:
@@ -263,11 +268,9 @@ def is_hash(text: str) -> bool:
 def _invalid_item_error(given: object) -> InvalidInputError:
     if isinstance(given, Architecture):
         return wrong_benchmark_error(given, "NAS-Bench-101")
-    if isinstance(given, str) and ":" in given:
-        return InvalidInputError(f"'{given}' is text: give nb.Architecture.parse(text)")
     return InvalidInputError(
         f"{given!r} cannot be looked up in a table of NAS-Bench-101: give an architecture (such as "
-        "nb.Architecture.parse('s1:0|0,1|0,2|1,3|2,4:conv3x3,conv1x1,maxpool3x3,conv3x3')), a cell, or a hash of 32 "
+        "'s1:0|0,1|0,2|1,3|2,4:conv3x3,conv1x1,maxpool3x3,conv3x3'), a cell, or a hash of 32 "
         "hexadecimal digits; an official index needs its own table, such as nb201"
     )
 

@@ -6,7 +6,7 @@ give equal records.
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from threading import RLock
 from types import TracebackType
@@ -24,7 +24,7 @@ from nasbench1shot1.choices import Choices, snap
 from nasbench1shot1.constraint import REJECTIONS
 from nasbench1shot1.evaluator import Score
 from nasbench1shot1.ground.arguments import whole_number
-from nasbench1shot1.ground.errors import InvalidInputError, option, quoted_option
+from nasbench1shot1.ground.errors import InvalidInputError, option, quoted_option, shorten
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.objectives.answers import BudgetSpent, Evaluation, Front, OtherMetric
 from nasbench1shot1.objectives.recording import OutsideRepeats, StudyRecorder
@@ -82,12 +82,12 @@ class Objective:
         """The choices as a ConfigSpace space, with the names and values of `choices`."""
         return self._choices.configuration_space
 
-    def indices(self, arch: Architecture) -> tuple[int, ...]:
-        """Return the choice indices of an architecture; raises InvalidInputError if it is not in the space."""
+    def indices(self, arch: Architecture | str | int) -> tuple[int, ...]:
+        """Return the choice indices of an architecture, its text or number; raises InvalidInputError if unknown."""
         return self._choices.indices(arch)
 
-    def configuration(self, arch: Architecture) -> dict[str, str]:
-        """Return the choices of an architecture by name; raises InvalidInputError if it is not in the space."""
+    def configuration(self, arch: Architecture | str | int) -> dict[str, str]:
+        """Return the choices of an architecture, its text or number; raises InvalidInputError if unknown."""
         return self._choices.configuration(arch)
 
     @property
@@ -121,8 +121,9 @@ class Objective:
         """Train an architecture on the simulated clock.
 
         Args:
-            x: an `nb.Architecture`; a ConfigSpace configuration or another mapping from parameter names to choices; or
-                a vector of choice indices, in the order of `choices`.
+            x: an `nb.Architecture`, its text, the identifier of its network (such as a cell's hash), or its number in
+                the space; a ConfigSpace configuration or another mapping from parameter names to choices; or a vector
+                of choice indices, in the order of `choices`.
             epochs: training epochs. A number that is not a budget of the table is rounded down to a budget, or up to
                 the smallest budget. Default: `default_epochs`.
             seed: the repeat of the table, given by its number or training seed. It has no effect if the table has one
@@ -184,14 +185,21 @@ class Objective:
         """Train several architectures one after the other, at the default budget.
 
         Args:
-            x: a matrix of choice indices, (N, number of choices), or a sequence of N proposals as in a call.
+            x: a matrix of choice indices, (N, number of choices), or a sequence of N proposals as in a call, except
+                numbers, which could be the indices of one architecture.
 
         Returns:
             The costs, (N, number of objectives), lower is better.
 
         Raises the errors of a call. Trainings that ended before the error count.
         """
-        found = [self(one).costs for one in x]
+        proposals = list(x) if isinstance(x, Iterable) and not isinstance(x, str | Mapping) else [0]
+        if any(isinstance(one, int | float | np.number) for one in proposals):
+            raise InvalidInputError(
+                f"{shorten(repr(x))} is not a list of proposals: give a matrix with a row of choice indices for each "
+                "architecture, or a list of architectures"
+            )
+        found = [self(one).costs for one in proposals]
         return np.array(found, np.float64).reshape(len(found), len(self.objectives))
 
     def _violations(self, arch: Architecture | None) -> tuple[float, ...]:
@@ -282,12 +290,13 @@ class Objective:
 
     # Truth, for reports --------------------------------------------------------------------------------------------
 
-    def score(self, arch: Architecture) -> Score:
+    def score(self, arch: Architecture | str | int) -> Score:
         """Return test and validation errors and regrets of an architecture after full training, for reports.
 
-        Optimizers must not use them. Raises InvalidInputError if the architecture is not in the space.
+        Optimizers must not use them. The architecture can also be a text, identifier or number, as in a call. Raises
+        InvalidInputError if it is not in the space.
         """
-        return self.repeats.score(arch)
+        return self.repeats.score(self._choices.architecture(arch))
 
     def optimum(self, split: str = "test") -> Score:
         """Return the `score` of the best network of the reference within the bounds, for reports.
@@ -375,6 +384,15 @@ class Objective:
         if not self._is_open:
             where = "" if self._recorder is None else f", or continue with nb.objective(resume='{self.folder}')"
             raise InvalidInputError(f"this objective is closed: create a new one{where}")
+
+
+def check_objective(objective: Any) -> None:
+    """Raise InvalidInputError if a value is not an `Objective`, such as the name of a space."""
+    if not isinstance(objective, Objective):
+        raise InvalidInputError(
+            f"{shorten(repr(objective))} is not an nb.Objective: give the result of nb.objective, such as "
+            "nb.objective('nb201', evaluations=280)"
+        )
 
 
 def _unused() -> Any:

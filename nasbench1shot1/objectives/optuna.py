@@ -10,8 +10,9 @@ import numpy as np
 
 from nasbench1shot1.choices import snap
 from nasbench1shot1.ground.errors import InvalidInputError, value_of
+from nasbench1shot1.ground.text import counted
 from nasbench1shot1.objectives.answers import BudgetSpent, Evaluation
-from nasbench1shot1.objectives.objective import Objective
+from nasbench1shot1.objectives.objective import Objective, check_objective
 from nasbench1shot1.proposers.configurations import require_extra
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ def optuna_objective(
             prune. The function itself raises it if the study does not minimize exactly these objectives.
     """
     require_extra("optuna", "nb.optuna_objective")
+    check_objective(objective)
     given = epochs if isinstance(epochs, Sequence) else (objective.default_epochs if epochs is None else epochs,)
     budgets = sorted({snap(one, objective.epochs) for one in given})
     if not budgets or (len(budgets) > 1 and len(objective.objectives) > 1):
@@ -101,7 +103,10 @@ def _check_directions(trial: "Trial", objective: Objective) -> None:
     """Raise InvalidInputError if a study does not minimize the objectives; Optuna itself would only print a warning."""
     directions = [direction.name.lower() for direction in trial.study.directions]
     if directions != ["minimize"] * len(objective.objectives):
+        wanted = ["minimize"] * len(objective.objectives)
+        given = f"{counted(len(directions), 'direction')} ({', '.join(directions)})"
+        costs = f"{counted(len(wanted), 'objective')} ({', '.join(objective.objectives)})"
         raise InvalidInputError(
-            f"the study has the directions {', '.join(directions)}, but the costs of {', '.join(objective.objectives)} "
-            f"are minimized: call optuna.create_study(directions={['minimize'] * len(objective.objectives)})"
+            f"the study has {given}, but the nb.Objective has {costs}, whose costs are minimized: "
+            f"call optuna.create_study(directions={wanted})"
         )

@@ -6,7 +6,7 @@ Source: pymoo 0.6 (Blank and Deb, pymoo: Multi-Objective Optimization in Python,
 from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.objectives.answers import BudgetSpent
-from nasbench1shot1.objectives.objective import Objective
+from nasbench1shot1.objectives.objective import Objective, check_objective
 from nasbench1shot1.proposers.configurations import require_extra
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ def pymoo_problem(objective: Objective, epochs: float | None = None) -> "Element
     Raises UserError if pymoo is not installed.
     """
     require_extra("pymoo", "nb.pymoo_problem", "run pip install pymoo")
+    check_objective(objective)
     import numpy as np
     from pymoo.core.problem import ElementwiseProblem
     from pymoo.core.termination import Termination

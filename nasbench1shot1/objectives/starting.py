@@ -11,7 +11,7 @@ from nasbench1shot1.black_box_search.record import OTHERS, BlackBoxStudy
 from nasbench1shot1.black_box_search.repeats import table_of_study, with_table
 from nasbench1shot1.black_box_search.studying import begin_study
 from nasbench1shot1.ground.arguments import options_by_keyword
-from nasbench1shot1.ground.errors import InvalidInputError, option, shorten
+from nasbench1shot1.ground.errors import InvalidInputError, either, option, shorten
 from nasbench1shot1.ground.files import as_path
 from nasbench1shot1.objectives.objective import SEVERAL_WORKERS, Objective
 from nasbench1shot1.objectives.recording import OutsideOptimizer, OutsideRepeats, StudyRecorder
@@ -116,11 +116,10 @@ def _several(objective: Any) -> tuple[str | None, list[str]]:
 def check_name(name: Any) -> None:
     """Raise InvalidInputError for a name that cannot be a label, or belongs to an optimizer of this package."""
     if not isinstance(name, str) or not _NAME.fullmatch(name):
-        raise InvalidInputError(
-            f"name={shorten(repr(name))} cannot be the name of an optimizer: use letters, digits, spaces and "
-            ". _ + - ( )"
-        )
+        said = shorten(repr(name))
+        cannot = either(f"{said} cannot be a label", f"name={said} cannot be the name of an optimizer")
+        where = either(", as in --csv FILE:LABEL", "")
+        raise InvalidInputError(f"{cannot}: use letters, digits, spaces and . _ + - ( ){where}")
     if name in (*names("black_box_optimizers"), *names("optimizers")):
-        raise InvalidInputError(
-            f"'{name}' is an optimizer of this package: give another name, or run it with nb.black_box('{name}')"
-        )
+        advice = either("label, as in --csv FILE:LABEL", f"name, or run it with nb.black_box('{name}')")
+        raise InvalidInputError(f"'{name}' is an optimizer of this package: give another {advice}")

@@ -16,7 +16,7 @@ from nasbench1shot1.black_box_search.simulation import TableTrainings
 from nasbench1shot1.choices import Choices
 from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError
 from nasbench1shot1.objectives.answers import OtherMetric
-from nasbench1shot1.objectives.objective import Objective
+from nasbench1shot1.objectives.objective import Objective, check_objective
 from nasbench1shot1.proposers.configurations import require_extra
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ def syne_tune_blackbox(objective: Objective) -> "BlackboxTabular":
         OutOfDomainError: the table has no repeat of all configurations at all budgets.
     """
     require_extra("syne_tune", "nb.syne_tune_blackbox", "run pip install 'syne-tune[extra]'")
+    check_objective(objective)
     import pandas as pd
     from syne_tune.blackbox_repository.blackbox_tabular import BlackboxTabular
     from syne_tune.config_space import choice, randint

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from nasbench1shot1.ground.errors import unknown_name
-from nasbench1shot1.objectives.objective import Objective
+from nasbench1shot1.objectives.objective import Objective, check_objective
 from nasbench1shot1.proposers.configurations import require_extra
 
 if TYPE_CHECKING:
@@ -32,8 +32,9 @@ def target_function(objective: Objective, library: Library = "smac") -> Callable
             "dehb": `f(config, fidelity=None, **others)` returns "fitness", "cost" in simulated seconds, and "info" with
             the clock. Budgets and fidelities are epochs.
 
-    Raises InvalidInputError for an unknown library.
+    Raises InvalidInputError for an unknown library, or if `objective` is not an `nb.Objective`.
     """
+    check_objective(objective)
 
     def smac(config: Any, seed: int = 0, budget: float | None = None) -> float | dict[str, float]:
         answer = objective(config, budget)
@@ -65,6 +66,7 @@ def smac_callback(objective: Objective) -> "Callback":
     Raises UserError if SMAC is not installed.
     """
     require_extra("smac", "nb.smac_callback")
+    check_objective(objective)
     from smac import Callback
 
     class UntilSpent(Callback):

@@ -99,12 +99,13 @@ class Bounds:
         return cls.parse(",".join(f"{metric}={most}" for metric, most in limits.items())) if limits else cls(())
 
     @classmethod
-    def parse(cls, text: str) -> "Bounds":
+    def parse(cls, text: str, name: str = "max") -> "Bounds":
         """Return the bounds of a text, such as "flops=1e8,latency_pixel3=5"; `str(bounds)` is the inverse.
 
-        METRIC@DATASET=VALUE compares the column of this data set. Raises InvalidInputError for any other text.
+        METRIC@DATASET=VALUE compares the column of this data set. Raises InvalidInputError for any other text; `name`
+        is the option that the message names.
         """
-        return cls(tuple(map(_parse_limit, text.split(","))))
+        return cls(tuple(_parse_limit(one, name) for one in text.split(",")))
 
     @classmethod
     def from_options(cls, given: Mapping[str, Any]) -> "Bounds | None":
@@ -186,7 +187,9 @@ def as_options(bounds: Any) -> dict[str, Any]:
     if bounds is None:
         return {}
     if isinstance(bounds, Mapping):
-        return {"max": str(Bounds.parse(",".join(f"{metric}={most}" for metric, most in bounds.items())))}
+        bounds = Bounds.parse(",".join(f"{metric}={most}" for metric, most in bounds.items()), "bounds")
+    if isinstance(bounds, str):
+        Bounds.parse(bounds, "bounds")  # raises
     if isinstance(bounds, Bounds | str):
         return {"max": str(bounds)}
     raise InvalidInputError(f"{option('bounds', 'flops=1e8')} sets a bound, but {shorten(repr(bounds))} does not")
@@ -200,11 +203,11 @@ def not_a_cost_error(limit: Limit) -> InvalidInputError:
     )
 
 
-def _parse_limit(text: str) -> Limit:
+def _parse_limit(text: str, name: str) -> Limit:
     if column := _COLUMN.fullmatch(text.strip()):
         dataset, metric, value = column.groups()
         raise InvalidInputError(
-            f"{quoted_option('max', shorten(text))} is not a bound: write {metric}@{dataset}={value}"
+            f"{quoted_option(name, shorten(text))} is not a bound: write {metric}@{dataset}={value}"
         )
     match, most = _LIMIT.fullmatch(text.strip()), math.nan
     if match is not None:
@@ -214,7 +217,7 @@ def _parse_limit(text: str) -> Limit:
             match = None
     if match is None or not math.isfinite(most):
         raise InvalidInputError(
-            f"{quoted_option('max', shorten(text))} is not a bound: write COLUMN=VALUE, such as flops=1e8"
+            f"{quoted_option(name, shorten(text))} is not a bound: write COLUMN=VALUE, such as flops=1e8"
         )
     return Limit(match[1], most, match[2] or "")
 

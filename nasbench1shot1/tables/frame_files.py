@@ -5,12 +5,14 @@ import gzip
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.choices import identifiers
 from nasbench1shot1.ground.errors import InvalidInputError, option, quoted_option, unknown_name
 from nasbench1shot1.ground.files import open_regular, reason
+from nasbench1shot1.images.data_sets import TRAININGS
 from nasbench1shot1.space import SearchSpace
 from nasbench1shot1.tables.columns import Column
 from nasbench1shot1.tables.description import Meta
@@ -36,10 +38,12 @@ class FrameFile(FileFormat):
     Attributes:
         space: the space of the architectures.
         options: further arguments of `table_from_frame`.
+        ignored: columns of a file to leave out.
     """
 
     space: SearchSpace
     options: Mapping[str, Any] = field(default_factory=dict)
+    ignored: Sequence[str] = ()
     example = "a CSV or Parquet file with a row for each training"
 
     def recognises(self, path: Path) -> bool:
@@ -55,8 +59,14 @@ class FrameFile(FileFormat):
         source.hash_all(progress)
         progress("reading its rows", None)
         frame = read_frame(source.path, self.space)
+        if lacking := [name for name in self.ignored if name not in frame]:
+            raise unknown_name("column", lacking[0], list(map(str, frame.columns)))
+        frame = frame.drop(columns=list(self.ignored))
         options = {"name": self.table_name(source.path), "source": source.path.name, **self.options}
         table = table_from_frame(frame, space=self.space, **options)
+        for name in table.datasets:
+            if name not in TRAININGS and (likely := get_close_matches(name, TRAININGS, 1, 0.85)):
+                report(f"note: '{name}' is not a known data set; did you mean '{likely[0]}'?")
         about = {**source.describe(len(frame)), "text": options["source"]}
         return table.columns(), {**table.description, "source": about}
 
@@ -83,6 +93,9 @@ def read_frame(path: Path, space: SearchSpace) -> "pandas.DataFrame":
         if path.suffix == ".parquet":
             return pandas.read_parquet(path)
         names = _header(path)
+        if len(names) == 1 and (separator := next((mark for mark in ";\t" if mark in names[0]), None)):
+            named = "semicolons" if separator == ";" else "tabs"
+            raise InvalidInputError(f"{path} separates its columns by {named}: write the file with commas")
         if twice := [name for name in names if names.count(name) > 1]:
             raise InvalidInputError(f"{path} has two columns '{twice[0]}': rename or remove one of them")
         choices = {} if ARCHITECTURE in names else dict.fromkeys(space.configuration_space())

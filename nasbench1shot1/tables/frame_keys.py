@@ -1,8 +1,6 @@
 """The trainings of a data frame: which architecture, data set, budget and repeat each of its rows belongs to."""
 
-import re
 from collections.abc import Hashable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.choices import identifiers
+from nasbench1shot1.choices import architecture_in, as_number, identifiers
 from nasbench1shot1.configurable import values_of_hyperparameters
 from nasbench1shot1.ground.errors import InvalidInputError, alternatives, quote, shorten
 from nasbench1shot1.space import SearchSpace
@@ -25,7 +23,6 @@ if TYPE_CHECKING:
 
 OF_MEANS = -1
 """The repeat of a row that has means over repeats."""
-_NUMBER = re.compile("[0-9]{1,19}")  # a hash of a cell can consist of 32 decimal digits
 _MOST_EPOCHS, _MOST_REPEATS = 2**31 - 1, 100_000
 
 
@@ -87,10 +84,13 @@ class Trainings:
         text = ", ".join(shorten(str(frame[name].iloc[later])) for name in named)
         other = ", ".join(shorten(str(frame[name].iloc[earlier])) for name in named)
         same = f"of '{text}'" if text == other else f"of one network, '{other}' and '{text}',"
-        which = "" if SEED in frame or REPEAT in frame else f", or add the column '{REPEAT}' or '{SEED}' to keep both"
+        numbered = next((name for name in (SEED, REPEAT) if name in frame), None)
+        which = f"add the column '{REPEAT}' or '{SEED}' to keep both"
+        if numbered:
+            which = f"give them different values of '{numbered}'"
         raise InvalidInputError(
             f"rows {earlier + 1} and {later + 1} are both trainings {same} with {self.epochs[later]} epochs and the "
-            f"same repeat: remove one{which}"
+            f"same repeat: remove one, or {which}"
         )
 
 
@@ -171,46 +171,11 @@ def _grouped(
 
 
 def _architecture(space: SearchSpace, value: Any, place: int) -> Architecture:
-    """Return the architecture that a value means: an architecture, its text, its network's identifier or number."""
+    """Return the architecture that a value means (`architecture_in`)."""
     try:
-        number = _as_number(value)
-        if number is not None and 0 <= number < len(space):
-            return space[number]
-        if number is None and isinstance(value, str | Architecture):
-            return _parsed(space, value)
+        return architecture_in(space, value)
     except InvalidInputError as error:
         raise cell_error(place, ARCHITECTURE, quote(error)) from error
-    example = space[0]
-    raise cell_error(
-        place,
-        ARCHITECTURE,
-        f"'{shorten(str(value))}' is not an architecture of {space.name}: give its text, such as '{example}', its "
-        f"network's identifier, such as '{example.network_id}', or its number, 0 to {len(space) - 1}",
-    )
-
-
-def _parsed(space: SearchSpace, value: str | Architecture) -> Architecture:
-    arch = value
-    if isinstance(value, str):
-        try:
-            arch = space.benchmark.load("architecture").parse(value)
-        except InvalidInputError:
-            with suppress(InvalidInputError):
-                return space.with_network(value.strip())
-            raise
-    if arch.space != space.name:  # type: ignore[union-attr]
-        with suppress(InvalidInputError):
-            return space.with_network(arch.network_id)  # type: ignore[union-attr]
-    space.index(arch)  # type: ignore[arg-type]
-    return arch  # type: ignore[return-value]
-
-
-def _as_number(value: Any) -> int | None:
-    """Return a value that is a whole number, or the text of one; None for any other value."""
-    if isinstance(value, str):
-        return int(value) if _NUMBER.fullmatch(value.strip()) else None
-    is_whole = isinstance(value, int | float | np.number) and not isinstance(value, bool) and value == np.floor(value)
-    return int(value) if is_whole and abs(value) < 2**63 else None
 
 
 def _configured(
@@ -221,7 +186,7 @@ def _configured(
     for original, (name, value) in zip(choices, given.items(), strict=True):
         if value is None:
             continue
-        known, number = choices[original], _as_number(value)
+        known, number = choices[original], as_number(value)
         text = str(value) if number is None else str(number)
         if known is not None and text not in known and str(value) not in known:
             raise cell_error(place, name, f"'{shorten(str(value))}' is not a choice: give {alternatives(known)}")
@@ -283,7 +248,7 @@ def _whole_numbers(
     if values.dtype.kind in "iu":
         numbers = values.to_numpy().astype(np.int64)
     else:
-        read = [0 if skip else _as_number(value) for value, skip in zip(values.tolist(), skipped, strict=True)]
+        read = [0 if skip else as_number(value) for value, skip in zip(values.tolist(), skipped, strict=True)]
         numbers = np.array([-1 if number is None else number for number in read], np.int64)
     wrong = ((numbers < least) | (numbers > most)) & ~skipped
     if wrong.any():

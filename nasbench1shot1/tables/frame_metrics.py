@@ -1,5 +1,8 @@
 """The metrics of a data frame: their numbers, and the columns of a table that they become."""
 
+import math
+import re
+import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
@@ -14,6 +17,10 @@ from nasbench1shot1.tables.to_frame import parse_frame_name
 if TYPE_CHECKING:
     import pandas
 
+_INDEX = re.compile(r"Unnamed: \d+|index|level_\d+|__index_level_\d+__")
+"""Names under which files have the index of a data frame."""
+_LOOKED_AT = 100
+"""Number of values of an unknown column that decide whether it has texts."""
 _DESCRIBED = frozenset(field.name for field in fields(Column))
 
 
@@ -115,16 +122,32 @@ class Metrics:
         prefix, metric, budget = parse_frame_name(source)
         is_needless = prefix == "measured" and (self.measured or metric not in self.frame)
         if metric not in STANDARD or is_needless:
-            describe = either(f"--column {source}:UNIT:DIRECTION", f'columns={{"{source}": nb.Column(…)}}')
-            raise InvalidInputError(
-                f"unknown column '{shorten(source)}': describe it with {describe}, remove it, or rename it to one of "
-                f"{', '.join(STANDARD)}"
-            )
+            raise self._unknown_column_error(source)
         about = STANDARD[metric]
         if about.fidelity == "exact":
             return about, False
         fidelity = "measured" if self.measured or prefix == "measured" else "predicted"
         return replace(about, fidelity=fidelity, moment=budget or ("halfway" if prefix == "halfway" else "end")), True
+
+    def _unknown_column_error(self, source: str) -> InvalidInputError:
+        """Return the error for a column that is neither described nor a standard metric."""
+        name = shorten(source)
+        leave_out = either(
+            f"leave it out with --ignore {shlex.quote(name)}", f"leave it out with frame.drop(columns={name!r})"
+        )
+        if _INDEX.fullmatch(source):
+            return InvalidInputError(
+                f"unknown column '{name}', which is probably the index of a data frame: write the file with "
+                f"index=False, or {leave_out}"
+            )
+        values = self.frame[source].dropna()
+        if values.dtype.kind not in "iufb" and any(_is_text(value) for value in values.head(_LOOKED_AT)):
+            return InvalidInputError(f"unknown column '{name}', which does not have numbers: {leave_out}")
+        describe = either(f"--column {source}:UNIT:DIRECTION", f'columns={{"{source}": nb.Column(…)}}')
+        return InvalidInputError(
+            f"unknown column '{name}': describe it with {describe}, {leave_out}, or rename it to one of "
+            f"{', '.join(STANDARD)}"
+        )
 
     def _prefix(self, source: str, about: Column) -> str:
         if source in self.given:
@@ -136,36 +159,44 @@ class Metrics:
     def numbers(self, source: str) -> Floats:
         """Return a column of metrics as floats (N,), fractions as fractions.
 
+        The text of a number is accepted: one text in a file makes the whole column of its frame texts.
+
         Raises InvalidInputError for a value that is not a number, infinite, or impossible for the unit.
         """
         column = self.frame[source]
-        if column.dtype.kind not in "iuf":
-            known = column.notna().to_numpy()
-            for place, value in enumerate(column.tolist()):
-                if known[place] and (isinstance(value, bool) or not isinstance(value, int | float | np.number)):
-                    raise cell_error(
-                        place, source, f"'{shorten(str(value))}' is not a number: correct it, or leave it empty"
-                    )
-        values = column.to_numpy("float64", copy=True, na_value=np.nan)
+        if column.dtype.kind in "iuf":
+            values = column.to_numpy("float64", copy=True, na_value=np.nan)
+        else:
+            given, known = column.tolist(), column.notna().tolist()
+            read = [_number(one, place, source) if known[place] else math.nan for place, one in enumerate(given)]
+            values = np.array(read, np.float64)
         if (infinite := np.isinf(values)).any():
             raise cell_error(int(np.argmax(infinite)), source, "the value is infinite: leave it empty if it is unknown")
-        unit = self._unit(source)
+        unit, quantity = self._unit_and_quantity(source)
         if unit == "fraction":
-            return self._fractions(source, values)
+            return self._fractions(source, values, "accuracy" in quantity)
         if unit == "s" and (values < 0).any():
             place = int(np.argmax(values < 0))
             raise cell_error(place, source, f"'{values[place]:g}' is a negative time: correct it, or leave it empty")
         return values
 
-    def _unit(self, source: str) -> str:
+    def _unit_and_quantity(self, source: str) -> tuple[str, str]:
         if source in self.given:
-            return self.given[source].unit
-        units = (entry["entry"].get("unit", "") for entry in self.described.values() if entry["name"] == source)
+            return self.given[source].unit, self.given[source].quantity
+        entries = [of["entry"] for of in self.described.values() if of["name"] == source]
+        if entries:
+            return entries[0].get("unit", ""), entries[0].get("quantity", "")
         standard = STANDARD.get(parse_frame_name(source)[1])
-        return next(units, standard.unit if standard else "")
+        return (standard.unit, standard.quantity) if standard else ("", "")
 
-    def _fractions(self, source: str, values: Floats) -> Floats:
+    def _fractions(self, source: str, values: Floats, is_accuracy: bool) -> Floats:
         most = 100.0 if self.percent else 1.0
+        if self.percent and is_accuracy and 0 < np.max(values, initial=0, where=~np.isnan(values)) <= 1:
+            raise InvalidInputError(
+                f"no value of the column '{shorten(source)}' is above 1, although {switch('percent')} states that "
+                "accuracies are given in percent: multiply the column by 100, or divide the others by 100 and leave "
+                f"{switch('percent')} out"
+            )
         wrong = (values < 0) | (values > most)
         if not wrong.any():
             return values / 100 if self.percent else values
@@ -178,3 +209,23 @@ class Metrics:
                 f"{switch('percent')} if all fractions are given in percent"
             )
         raise cell_error(place, source, what)
+
+
+def _is_text(value: Any) -> bool:
+    """Return whether a value is a text that is not a number."""
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return True
+    return False
+
+
+def _number(value: Any, place: int, source: str) -> float:
+    """Return a known value of a column as a float; raises InvalidInputError if it is not a number."""
+    try:
+        number = math.nan if isinstance(value, bool | np.bool_) else float(value)
+    except (TypeError, ValueError):
+        number = math.nan
+    if math.isnan(number):
+        raise cell_error(place, source, f"'{shorten(str(value))}' is not a number: correct it, or leave it empty")
+    return number

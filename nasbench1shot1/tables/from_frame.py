@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from nasbench1shot1.benchmark import benchmark
-from nasbench1shot1.ground.errors import InvalidInputError, shorten, unknown_name
+from nasbench1shot1.ground.errors import InvalidInputError, option, shorten, unknown_name
+from nasbench1shot1.images.data_sets import check_spelling
 from nasbench1shot1.space import SearchSpace
 from nasbench1shot1.tables.columns import Column
 from nasbench1shot1.tables.description import MEMBER, Meta, exact_entry, find_problem_of_column
@@ -17,7 +18,7 @@ from nasbench1shot1.tables.frame_metrics import Metrics
 from nasbench1shot1.tables.keys import RowKeys
 from nasbench1shot1.tables.references import PRESENT, incomplete_coverage_error
 from nasbench1shot1.tables.table import Table
-from nasbench1shot1.tables.to_frame import ATTRIBUTE
+from nasbench1shot1.tables.to_frame import ATTRIBUTE, DATASET
 from nasbench1shot1.tables.writing import with_columns
 
 if TYPE_CHECKING:
@@ -78,10 +79,17 @@ def table_from_frame(
     _check_arguments(frame, space, given, reference)
     keys: type[RowKeys] = space.benchmark.load("keys")
     before: Mapping[str, Any] = frame.attrs.get(ATTRIBUTE, {})
+    if dataset is not None and DATASET in frame:
+        raise InvalidInputError(
+            f"{option('dataset', dataset)} applies to trainings without the column '{DATASET}': remove one of them"
+        )
     first = dataset or next(iter(before.get("datasets", ())), DEFAULT_DATASET)
     trainings = Trainings.of_frame(frame, space, keys, first)
     ordered = [of for of in before.get("datasets", ()) if of in trainings.datasets]
     datasets = tuple(dict.fromkeys([*ordered, *trainings.datasets]))
+    for name_of_set in datasets:
+        if name_of_set not in before.get("datasets", ()):
+            check_spelling(name_of_set)
     _check_data_sets(given, datasets)
     described = before.get("columns", {})
     metrics = Metrics(frame, datasets, given, described, measured, percent, (source,) if source else ())
@@ -116,8 +124,9 @@ def _check_arguments(frame: Any, space: Any, columns: Mapping[str, Column], refe
     if not isinstance(frame, pandas.DataFrame):
         raise InvalidInputError(f"the trainings are of the type '{type(frame).__name__}': give a pandas.DataFrame")
     if not isinstance(space, SearchSpace):
+        name = shorten(space) if isinstance(space, str) else "s1"
         raise InvalidInputError(
-            f"{shorten(repr(space))} is not a search space: give an nb.SearchSpace, such as nb.search_space('s1')"
+            f"{shorten(repr(space))} is not a search space: give an nb.SearchSpace, such as nb.search_space('{name}')"
         )
     if benchmark(space.benchmark.name) != space.benchmark:
         raise InvalidInputError(
@@ -176,5 +185,6 @@ def _with_reference(columns: Columns, meta: Meta, space: SearchSpace, reference:
         entry = exact_entry(f"the rows of {space.id}")
         return Table(with_columns(table._folder, {member: rows}, {member: entry}, {"spaces": [space.name]}))
     if reference != PRESENT:
-        raise incomplete_coverage_error(found, space, table.id, table.benchmark.networks[1], has_option=True)
+        networks = table.benchmark.networks[1]
+        raise incomplete_coverage_error(found, space, table.id, networks, has_option=True, is_new=True)
     return Table(with_columns(table._folder, {}, {}, {"reference": PRESENT}))

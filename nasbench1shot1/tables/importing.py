@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.benchmark import Benchmark, benchmarks, load
 from nasbench1shot1.ground.downloads import fetch
-from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, UserError, option, unknown_name
+from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, UserError, option, switch, unknown_name
 from nasbench1shot1.ground.files import as_path, file_lock, read_json
 from nasbench1shot1.ground.folder_swap import read_consistently, recover_folder
 from nasbench1shot1.ground.text import print_to_stderr
@@ -70,20 +70,21 @@ def _existing(folder: Path) -> Path:
     return next(one for one in (folder, *folder.parents) if one.is_dir())
 
 
-def check_own_name(file: Path, out: Path, form: FileFormat | None = None) -> None:
+def check_own_name(file: Path, out: Path, form: FileFormat | None = None, overwrite: bool = False) -> None:
     """Raise InvalidInputError if a table's folder has another file's table, or a name that means another table.
 
-    Two files are the same if their paths, sizes and times of last change are equal, or their sizes and SHA-256.
+    With `overwrite`, another file's table may be replaced. Two files are the same if their paths, sizes and times of
+    last change are equal, or their sizes and SHA-256.
     """
     if out.name in bundled_tables() or out.name.startswith("."):
         raise InvalidInputError(f"the name {out.name} is taken: give another folder with {option('out')}")
-    if not recover_folder(out) or not (out / META).is_file() or not file.exists():
+    if overwrite or not recover_folder(out) or not (out / META).is_file() or not file.exists():
         return
     recorded = read_consistently(out, lambda folder: _recorded_source(read_json(folder / META)))
     if not Source.from_path(file, form).matches_record(recorded):
         raise InvalidInputError(
-            f"{out} contains the table of another file with this name: remove it, or give another folder with "
-            f"{option('out')}"
+            f"{out} contains the table of another file with this name: replace it with {switch('overwrite')}, or give "
+            f"another folder with {option('out')}"
         )
 
 

@@ -44,6 +44,27 @@ def resolve_table_name(named: str | None) -> str:
     return str(path.absolute()) if asked not in own and recover_folder(path) else asked
 
 
+def name_of_folder(folder: Path) -> str:
+    """Return the shortest text that `load_table` and --table open an existing table's folder with.
+
+    This is the name in the folder of imported tables, or the path; "./embedded" if "embedded" is another table.
+    """
+    here = folder.resolve()
+    names = [folder.name] if here.parent == tables_folder().resolve() else []
+    if not folder.is_absolute():
+        names.append(str(folder))
+        names.append(f".{os.sep}{folder}")
+    return next((name for name in names if _opens(name, here)), str(folder.absolute()))
+
+
+def _opens(name: str, folder: Path) -> bool:
+    """Return whether a name means the table in a folder, without opening a table."""
+    found = resolve_table_name(name)
+    if found in _own_tables():
+        return False
+    return (tables_folder() / found).resolve() == folder  # a path of a folder is absolute, so it stays as it is
+
+
 def find_table(named: str | Path | None) -> "Path | TableFolder":
     """Return the folder of a table, or the table itself if it is in memory; `named` is as in `resolve_table_name`.
 

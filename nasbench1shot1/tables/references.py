@@ -63,7 +63,7 @@ def coverage(space: SearchSpace, folder: TableFolder, keys: RowKeys) -> Coverage
 
 
 def incomplete_coverage_error(
-    found: Coverage, space: SearchSpace, table_id: str, networks: str, has_option: bool = False
+    found: Coverage, space: SearchSpace, table_id: str, networks: str, has_option: bool = False, is_new: bool = False
 ) -> OutOfDomainError:
     """Return the error for a table that lacks networks of a space; it states their number.
 
@@ -73,18 +73,19 @@ def incomplete_coverage_error(
         table_id: id of the table.
         networks: plural noun for the benchmark's networks.
         has_option: whether the caller has the option `reference`, which the error then advises.
+        is_new: whether the table is being made, so that another table cannot be chosen.
     """
     all_ = "a table that has them all (embedded has s1, s2 and s3; the official data has all of NAS-Bench-101)"
-    other = f"the table {space.table}" if space.table else all_
-    present = len(found.rows)
-    advice = (
-        f", or add {option('reference', PRESENT)} to measure regret relative to the best of the {present:,} that it has"
-        if present and has_option
-        else ""
-    )
+    advice = [f"choose {f'the table {space.table}' if space.table else all_}"]
+    if is_new:
+        advice = ["add the missing ones"]
+    if (present := len(found.rows)) and has_option:
+        advice.append(
+            f"add {option('reference', PRESENT)} to measure regret relative to the best of the {present:,} that it has"
+        )
     return OutOfDomainError(
         f"the table {table_id} lacks {found.missing:,} of the {found.networks:,} {networks} of {found.space}, so "
-        f"the best one is unknown: choose {other}{advice}"
+        f"the best one is unknown: {', or '.join(advice)}"
     )
 
 

@@ -2,13 +2,14 @@
 
 import math
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nasbench1shot1.architecture import Architecture
+from nasbench1shot1.architecture import Architecture, parsed
 from nasbench1shot1.constraint import Constraint, Cost
 from nasbench1shot1.ground.arguments import whole_number
 from nasbench1shot1.ground.errors import (
@@ -71,7 +72,7 @@ class Table(TableRows):
         dataset: str | None = None,
         budget: int | None = None,
     ) -> Metrics:
-        """Look up an architecture, cell or hash, or an iterable of N items.
+        """Look up an architecture or its text, a cell or hash, or an iterable of N items.
 
         Args:
             x: the item or items to look up.
@@ -227,7 +228,7 @@ class Table(TableRows):
 
     def _known_metric(self, metric: str) -> str:
         if not isinstance(metric, str) or (metric not in STANDARD and metric not in self.metrics):
-            raise unknown_name("metric", str(metric), dict.fromkeys((*STANDARD, *self.metrics)))
+            raise unknown_name("metric", str(metric), self.metrics)
         return metric
 
     def _dataset_of(self, metric: str, dataset: str | None) -> str:
@@ -409,6 +410,8 @@ class Table(TableRows):
 
     def _own_space(self, item: Item) -> str:
         """Return an item's own reference."""
+        with suppress(InvalidInputError):  # a benchmark of the user's own may have other texts
+            item = parsed(item)
         return self._references.own_reference(item.space) if isinstance(item, Architecture) else self._references.whole
 
     def best(

@@ -72,7 +72,7 @@ def study_from_frame(
 
     Args:
         frame: one row for each training, in the order of their ends within each run. Columns:
-            `run`: name or number of the search.
+            `run`: name or number of the search. Without it, all rows belong to one search.
             `seconds`: the clock at the end of the training; or `evaluation`: its number in its run, from 1; or both.
             `architecture`: a text, the identifier of a network, such as NAS-Bench-101's MD5, or a number of the space.
             Without it, a column for each parameter of the space's configuration.

@@ -24,6 +24,13 @@ if TYPE_CHECKING:
 
 RUN, SECONDS, EVALUATION, EPOCHS, LOSS = "run", "seconds", "evaluation", "epochs", "validation_error"
 OPTIONAL = (SECONDS, EVALUATION, EPOCHS, LOSS)
+_ACCURACIES = tuple(f"{split}_{what}" for split in ("val", "valid", "validation") for what in ("acc", "accuracy"))
+_OTHER_NAMES = {
+    RUN: ("search", "seed", "repeat"),
+    EPOCHS: ("epoch", "budget", "budgets"),
+    LOSS: ("val_error", "valid_error", *_ACCURACIES),
+}
+"""Names that other programs give to columns without which other values are assumed."""
 ROUNDING = 1e-5
 """Largest difference between a recorded validation error and the table's, for files with rounded values."""
 
@@ -74,18 +81,20 @@ class Trainings:
         if not isinstance(frame, pandas.DataFrame):
             raise InvalidInputError(f"{shorten(repr(frame))} is not a data frame: give a pandas.DataFrame")
         _check_columns(frame)
-        runs = [_name(value, place) for place, value in enumerate(frame[RUN].tolist())]
+        named = frame[RUN].tolist() if RUN in frame else [0] * len(frame)
+        runs = [_name(value, place) for place, value in enumerate(named)]
         found = {name: _numbers(frame, name) for name in OPTIONAL}
         architectures = read_architectures(frame, space)
         numbers = _evaluations(found[EVALUATION], runs)
+        several = "" if RUN in frame else f", or add the column '{RUN}' if there are several searches"
         by_run: dict[str, list[Training]] = {}
         for place, run in enumerate(runs):
             seconds, epochs, loss = (_entry(found[name], place) for name in (SECONDS, EPOCHS, LOSS))
             training = Training(place, seconds, numbers[place], architectures[place], epochs, loss)
             by_run.setdefault(run, []).append(training)
         for run, trainings in by_run.items():
-            _check_distinct(run, trainings, found[EVALUATION] is not None)
-            _check_clock(run, trainings)
+            _check_distinct(run, trainings, found[EVALUATION] is not None, several)
+            _check_clock(run, trainings, several)
         return cls(by_run, found[SECONDS] is not None, found[LOSS] is not None)
 
     @property
@@ -189,12 +198,12 @@ def _check_columns(frame: "pandas.DataFrame") -> None:
     for name in (RUN, ARCHITECTURE, *OPTIONAL):
         if names.count(name) > 1:
             raise InvalidInputError(f"there are two columns '{name}': remove one of them")
-    for wanted in OPTIONAL:
-        likely = difflib.get_close_matches(wanted, [name for name in names if name not in OPTIONAL], 1, 0.85)
-        if likely and wanted not in names:
-            raise InvalidInputError(f"the column '{likely[0]}' is probably '{wanted}': rename or remove it")
-    if RUN not in names:
-        raise InvalidInputError(f"the column '{RUN}' is missing: add it, with the name or number of each row's search")
+    for wanted in (RUN, *OPTIONAL):
+        if wanted not in names and (likely := _other_name(wanted, names)):
+            advice = "rename or remove it"
+            if _plain(likely) in _ACCURACIES:
+                advice = "replace each accuracy by 1 - accuracy and rename the column, or remove it"
+            raise InvalidInputError(f"the column '{shorten(likely)}' is probably '{wanted}': {advice}")
     if SECONDS not in names and EVALUATION not in names:
         raise InvalidInputError(
             f"the columns '{SECONDS}' and '{EVALUATION}' are missing: add the clock at the end of each training in "
@@ -202,6 +211,18 @@ def _check_columns(frame: "pandas.DataFrame") -> None:
         )
     if not len(frame):
         raise InvalidInputError("the frame has no rows: give a row for each training")
+
+
+def _other_name(wanted: str, names: Sequence[str]) -> str | None:
+    """Return the name that probably means an optional column: misspelled, in capitals, or another program's."""
+    by_plain = {_plain(name): name for name in names if name not in (RUN, *OPTIONAL)}
+    known = [name for name in (wanted, *_OTHER_NAMES.get(wanted, ())) if name in by_plain]
+    found = known or difflib.get_close_matches(wanted, by_plain, 1, 0.85)
+    return by_plain[found[0]] if found else None
+
+
+def _plain(name: str) -> str:
+    return name.strip().lower().replace(" ", "_").replace("-", "_")
 
 
 def _name(value: Any, place: int) -> str:
@@ -238,7 +259,14 @@ def _numbers(frame: "pandas.DataFrame", name: str) -> list[float] | None:
                 SECONDS: "a number of seconds, at least 0",
                 EPOCHS: "a positive number",
             }.get(name, "a number")
-            raise cell_error(place, name, f"'{shorten(str(value))}' is not {wanted}: correct it, or remove the row")
+            advice = "correct it, or remove the row"
+            if name == EVALUATION and number == 0:
+                advice = "add 1 to all values"
+            raise cell_error(place, name, f"'{shorten(str(value))}' is not {wanted}: {advice}")
+        if name == LOSS and 1 < number <= 100:
+            raise cell_error(
+                place, name, f"'{shorten(str(value))}' is not a fraction from 0 to 1: divide the column by 100"
+            )
         found.append(number)
     return found
 
@@ -259,8 +287,8 @@ def _evaluations(column: list[float] | None, runs: Sequence[str]) -> list[int]:
     return numbers
 
 
-def _check_distinct(run: str, trainings: Sequence[Training], is_numbered: bool) -> None:
-    """Raise InvalidInputError if two rows of a run are the same training."""
+def _check_distinct(run: str, trainings: Sequence[Training], is_numbered: bool, advice: str) -> None:
+    """Raise InvalidInputError, with further advice, if two rows of a run are the same training."""
     seen: dict[Hashable, int] = {}
     for one in trainings:
         key: Hashable = one.number if is_numbered else (one.seconds, one.architecture, one.epochs)
@@ -270,13 +298,13 @@ def _check_distinct(run: str, trainings: Sequence[Training], is_numbered: bool) 
             column = EVALUATION if is_numbered else SECONDS
             raise InvalidInputError(
                 f"rows {seen[key] + 1} and {one.place + 1}, column '{column}': both are {what} of run '{run}': remove "
-                f"one{more}"
+                f"one{more}{advice}"
             )
         seen[key] = one.place
 
 
-def _check_clock(run: str, trainings: Sequence[Training]) -> None:
-    """Raise InvalidInputError if a clock, or the number of the training, decreases within a run."""
+def _check_clock(run: str, trainings: Sequence[Training], advice: str) -> None:
+    """Raise InvalidInputError, with further advice, if a clock or the number of the training decreases in a run."""
     for before, one in pairwise(trainings):
         decreases = one.seconds is not None and before.seconds is not None and one.seconds < before.seconds
         if decreases or one.number < before.number:
@@ -287,5 +315,5 @@ def _check_clock(run: str, trainings: Sequence[Training]) -> None:
                 one.place,
                 column,
                 f"{now:,.10g} is less than {then:,.10g} in row {before.place + 1} of run '{run}': sort the rows of "
-                "each run by the ends of their trainings",
+                f"each run by the ends of their trainings{advice}",
             )

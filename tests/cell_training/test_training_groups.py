@@ -125,7 +125,7 @@ def test_black_box_searches_and_statistics_read_the_table(
     group: nb.TrainingGroup, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     table = group.folder.parent / "table"
-    space = ["--space", "nb201", "--table", str(table), "--reference", "present", "--epochs", "3"]
+    space = ["--space", "nb201", "--table", str(table), "--epochs", "3"]
     study = ["--optimizer", "random", "--evaluations", "20000", "--repeats", "1", "--out", str(tmp_path / "study")]
     cli.main(["blackbox", *space, *study])
     (line,) = nb.open_run(tmp_path / "study").lines

@@ -45,8 +45,9 @@ def test_table_info_reports_the_number_of_repeats(
     trainings = official.made_up(official.graphs_of(real_cells, slice(0, 2)), (108,))
     import_table(official.write_file(tmp_path / "a.tfrecord", trainings), tmp_path / "a", report=lambda line: None)
     main(["table", "info", "--table", str(tmp_path / "a")])
-    first, where, *_ = capsys.readouterr().out.splitlines()
+    first, images, where, *_ = capsys.readouterr().out.splitlines()
     assert first.endswith("2 cells, budget of 108 epochs, 3 repeats of each")
+    assert images == "Data set: cifar10"
     assert where == f"Folder: {tmp_path / 'a'}", "no empty line for a table that lists no space"
     main(["table", "info"])
     assert capsys.readouterr().out.splitlines()[0].endswith("budgets of 4, 12, 36, 108 epochs, 1 repeat of each")

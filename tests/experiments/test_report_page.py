@@ -105,6 +105,7 @@ def test_the_page_has_the_numbers_and_what_was_run(folder, tmp_path):
         assert text in words(page)
     assert f"nb1shot1 report {folder}/darts {folder}/gdas" in words(page)
     assert "--mark 'ResNet-like cell'" in words(page)
+    assert "must not exist" in words(page) and "do not come with this package" not in words(page)
 
 
 def test_hostile_labels_stay_text(folder, tmp_path):
@@ -242,6 +243,10 @@ def test_recorded_values_that_differ_from_the_table_are_named(tmp_path):
 def test_cells_are_scored_on_the_given_table(tmp_path, measured_table):
     run = make.search(tmp_path / "one", (9, 5, 3))
     data = data_of(write(run, tmp_path / "report.html", table=measured_table.folder))["searches"][0]
+    config = json.loads((run.folder / "config.json").read_text())
+    (run.folder / "config.json").write_text(json.dumps({**config, "table": "my-table"}))
+    page = write(run, tmp_path / "again.html", table=measured_table.folder)
+    assert "They need tables that do not come with this package: my-table." in words(page)
     regrets = [measured_table.regret(arch) for arch in run.architectures]
     assert data["regrets"] == [rounded(100 * regret) for regret in regrets] and data["measured"] == "111"
 

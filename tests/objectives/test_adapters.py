@@ -113,8 +113,14 @@ def test_several_objectives_need_their_directions_and_one_budget(smooth: nb.Tabl
         assert trial.values == [1 - found.validation_accuracy, found.trainable_parameters]
     with refuses(nb.InvalidInputError, 2, options="epochs"):
         nb.optuna_objective(objective, [4, 12])
-    with refuses(nb.InvalidInputError, "maximize", "trainable_parameters"):
+    with refuses(nb.InvalidInputError, "1 direction (maximize)", "2 objectives", "trainable_parameters"):
         optuna.create_study(direction="maximize").optimize(nb.optuna_objective(objective))
+
+
+@pytest.mark.parametrize("adapter", [nb.optuna_objective, nb.target_function, nb.smac_callback])
+def test_adapters_need_an_objective(adapter: Any) -> None:
+    with refuses(nb.InvalidInputError, "nb201", "nb.objective('nb201'"):
+        adapter("nb201")
 
 
 # SMAC, NePS and DEHB --------------------------------------------------------------------------------------------------

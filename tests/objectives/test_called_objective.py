@@ -47,7 +47,7 @@ def test_an_answer_has_validation_costs_seconds_and_the_clock(smooth: nb.Table) 
 
 @pytest.mark.parametrize("name", ["s1", "nb201"])
 def test_all_forms_of_an_architecture_give_the_same_answer(name: str) -> None:
-    function, rng = nb.objective(name, evaluations=200), np.random.default_rng(0)
+    function, rng = nb.objective(name, evaluations=300), np.random.default_rng(0)
     for _ in range(20):
         arch = function.space.sample(rng)
         configuration = function.configuration(arch)
@@ -57,10 +57,26 @@ def test_all_forms_of_an_architecture_give_the_same_answer(name: str) -> None:
             function.indices(arch),
             np.array(function.indices(arch), np.int16),
             dict(function.space.to_configuration(arch)),  # the space's own names and numpy strings
+            str(arch),
+            function.space.index(arch),
+            np.int64(function.space.index(arch)),
         )
         assert {function(form).architecture for form in forms} == {arch}
+        assert function(arch.network_id).architecture.network_id == arch.network_id
+        assert function.score(str(arch)) == function.score(function.space.index(arch)) == function.score(arch)
+        assert function.indices(str(arch)) == function.indices(arch)
     for configuration in function.configuration_space.sample_configuration(20):
         assert function(configuration).architecture == function(dict(configuration)).architecture
+
+
+@pytest.mark.parametrize("given", [[1, 2, 3], [0] * 9, "s1:0|0,1|0,1|0,1|0,1:conv3x3,conv3x3,conv3x3,conv3x3", 5, {}])
+def test_a_batch_is_a_list_of_proposals(smooth: nb.Table, given: Any) -> None:
+    function = nb.objective("s1", table=smooth, evaluations=9)
+    with refuses(nb.InvalidInputError, "row"):
+        function.evaluate(given)
+    assert function.evaluations == 0
+    matrix = function.evaluate([S1.values_of(S1[3]), S1.values_of(S1[9_000])])
+    assert np.array_equal(matrix, function.evaluate([S1[3], str(S1[9_000])]))
 
 
 @pytest.mark.parametrize("name", ["s1", "s3", "nb101-5v", "nb201", "nats-size"])
@@ -214,7 +230,8 @@ def test_truth_is_only_for_reports(smooth: nb.Table) -> None:
         ([0] * 8, None, None, ["9", "8"]),
         ([9] * 9, None, None, ["9"]),
         ([0.5] * 9, None, None, ["9 integers"]),
-        ("s1:0|0,1", None, None, ["s1:0|0,1", "nb.Architecture"]),
+        ("s1:0|0,1", None, None, ["s1:0|0,1", "space:parents:operations"]),
+        (len(S1), None, None, ["14580", "14579"]),
         (None, None, None, ["None"]),
         (nb.search_space("s2")[0], None, None, ["s2"]),
         (S1[0], "many", None, ["many", "108"]),
@@ -237,6 +254,7 @@ def test_a_wrong_call_ends_in_one_sentence_and_costs_nothing(
     ("options", "named"),
     [
         ({"objective": "acuracy"}, ["acuracy"]),
+        ({"bounds": "flops"}, ['bounds="flops"', "flops=1e8"]),
         ({"objective": ["validation_accuracy", "acuracy"]}, ["acuracy"]),
         ({"objective": ["validation_accuracy", "test_accuracy"]}, ["test_accuracy"]),
         ({"objective": ["validation_accuracy", "validation_accuracy"]}, ["validation_accuracy"]),

@@ -208,7 +208,7 @@ def test_missing_values_and_repeats_stay_what_they_are() -> None:
 
 def test_a_part_of_a_space_needs_a_choice_of_the_reference() -> None:
     frame = trainings().iloc[:40]
-    with refuses(nb.OutOfDomainError, "17", "27", "tiny", options="reference"):
+    with refuses(nb.OutOfDomainError, "17", "27", "tiny", "add the missing ones", options="reference"):
         table_of(frame)
     table = table_of(frame, reference="present")
     arch = nb.Architecture.parse(frame["architecture"][0])
@@ -242,6 +242,15 @@ def at(row: int, column: str, value: Any) -> Callable[[], pd.DataFrame]:
     return change
 
 
+def test_a_search_without_a_network_of_the_table_is_reported_so(tmp_path: Path) -> None:
+    accuracies = {"validation_accuracy": [0.9], "test_accuracy": [0.9], "training_time": [100.0]}
+    frame = pd.DataFrame({"architecture": [14_579], "epochs": [108], **accuracies})
+    table = nb.table_from_frame(frame, space=nb.search_space("s1"), reference="present")
+    table.save(tmp_path / "one")
+    with refuses(nb.InvalidInputError, table.id, "30 architectures", options=""):
+        nb.black_box("random", space="s1", table=tmp_path / "one", evaluations=30, repeats=1, out=tmp_path / "study")
+
+
 WRONG: dict[str, tuple[Callable[[], Any], tuple[Any, ...]]] = {
     "not a frame": (lambda: [1, 2], ("list", "DataFrame")),
     "no rows": (lambda: trainings().iloc[:0], ("no rows",)),
@@ -267,7 +276,10 @@ WRONG: dict[str, tuple[Callable[[], Any], tuple[Any, ...]]] = {
     "a negative repeat": (at(9, "repeat", -1), ("row 9", "repeat", "-1")),
     "a named repeat": (at(9, "repeat", "median"), ("row 9", "repeat", "median")),
     "repeats from 1": (lambda: trainings(repeat=trainings()["repeat"] + 1), ("repeat", "seed")),
-    "two equal trainings": (at(6, "repeat", 0), ("5", "6", "tiny:0|0|0,1:conv1x1,conv3x3")),
+    "two equal trainings": (
+        at(6, "repeat", 0),
+        ("5", "6", "tiny:0|0|0,1:conv1x1,conv3x3", "different values", "repeat"),
+    ),
     "an infinite value": (at(8, "training_time", np.inf), ("row 8", "training_time")),
     "a text among numbers": (at(8, "training_time", "long"), ("row 8", "training_time", "long")),
     "a truth value": (at(8, "training_time", True), ("row 8", "training_time", "True")),
@@ -277,6 +289,13 @@ WRONG: dict[str, tuple[Callable[[], Any], tuple[Any, ...]]] = {
     "two sizes of a network": (at(8, "trainable_parameters", 5), ("row 8", "row 5", "trainable_parameters")),
     "means and repeats": (at(8, "repeat", "mean"), ("row", "validation_accuracy", "108")),
     "a wrong data set": (lambda: trainings(dataset="my data"), ("row 1", "dataset", "my data")),
+    "two data sets": (
+        lambda: trainings(dataset=["cifar10", "Cifar10Valid"] * 54),
+        ("Cifar10Valid", "cifar10-valid"),
+    ),
+    "a text without numbers": (lambda: trainings(optimizer="sgd"), ("optimizer", "frame.drop(columns='optimizer')")),
+    "an index": (lambda: trainings(**{"Unnamed: 0": 3}), ("Unnamed: 0", "index=False", "frame.drop")),
+    "an unknown number": (lambda: trainings(speed=3), ("speed", 'columns={"speed": nb.Column(…)}', "frame.drop")),
     "a missing data set": (lambda: trainings(dataset=None), ("row 1", "dataset")),
     "a curve that is too long": (
         lambda: trainings(curve50_test_accuracy=0.5),
@@ -296,7 +315,10 @@ def test_a_wrong_frame_is_refused_in_one_sentence(name: str) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"space": "s1"}, ("s1", "SearchSpace")),
+        ({"space": "nb101-5v"}, ("nb.search_space('nb101-5v')",)),
+        ({"space": 3}, ("3", "nb.search_space('s1')")),
+        ({"dataset": "CIFAR-10"}, ("CIFAR-10", "cifar10")),
+        ({"dataset": "imagenet16-120"}, ("ImageNet16-120",)),
         ({"reference": "s1"}, ("s1", "present")),
         ({"columns": {"latency": LATENCY}}, ("latency",)),
         ({"columns": {"training_time": "s"}}, ("training_time", "Column")),
@@ -321,6 +343,46 @@ def test_percentages_are_converted_if_the_caller_says_so() -> None:
         table.query(nb.Architecture.parse(frame["architecture"][0]), 4, run="all").test_accuracy,
         frame["test_accuracy"][:2] / 100,
     )
+
+
+def test_percent_refuses_an_accuracy_that_is_given_as_a_fraction(tmp_path: Path) -> None:
+    frame = trainings()
+    frame["validation_accuracy"] *= 100
+    with refuses(nb.InvalidInputError, "test_accuracy", 100, options="percent"):
+        table_of(frame, percent=True)
+    rare = {"rare": nb.Column(metric="rare", quantity="rate of failures", unit="fraction", direction="lower")}
+    few = frame.assign(test_accuracy=np.nan, rare=0.5)
+    assert table_of(few, percent=True, columns=rare).query(TINY[0], 4).rare == 0.005
+    frame["architecture"] = 0
+    frame.iloc[:1].to_csv(tmp_path / "mixed.csv", index=False)
+    words = ["table", "import", "mixed.csv", "--space", "s1", "--percent", "--reference", "present", "--out", "mixed"]
+    fails(command(*words, cwd=tmp_path), "test_accuracy", "--percent")
+    assert [path.name for path in tmp_path.iterdir()] == ["mixed.csv"]
+
+
+def test_texts_of_numbers_are_numbers_and_the_first_other_text_is_named() -> None:
+    frame = trainings()
+    texts = frame.assign(test_accuracy=frame["test_accuracy"].map(repr))
+    assert table_of(texts).id == table_of(frame).id
+    texts.loc[4, "test_accuracy"] = "n/a?"
+    with refuses(nb.InvalidInputError, "row 5", "test_accuracy", "n/a?"):
+        table_of(texts)
+
+
+def test_a_data_set_is_named_once() -> None:
+    frame = trainings(dataset="cifar10")
+    with refuses(nb.InvalidInputError, "cifar10", "column", options="dataset"):
+        table_of(frame, dataset="cifar10")
+    assert table_of(frame).datasets == table_of(trainings(), dataset="cifar10").datasets == ("cifar10",)
+    assert table_of(trainings(), dataset="cifar10-half").datasets == ("cifar10-half",)
+
+
+@pytest.mark.parametrize(("mark", "named"), [(";", "semicolons"), ("\t", "tabs")])
+def test_a_file_with_another_separator_is_named_so(mark: str, named: str, tmp_path: Path) -> None:
+    file = tmp_path / "trained.csv"
+    trainings().to_csv(file, sep=mark, index=False)
+    with refuses(nb.InvalidInputError, named, "commas"):
+        read_frame(file, TINY)
 
 
 JUNK = (None, 0, "", "x", [], {}, 3.5, object(), [1, 2], {"a": 1}, [[1], [2, 3]], True, np.arange(3), b"x", [None])

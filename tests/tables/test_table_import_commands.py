@@ -29,12 +29,16 @@ def file(tmp_path: Path, real_cells: Path) -> Path:
 def test_import_reports_where_the_table_is_and_how_to_use_it(file: Path, home: Path) -> None:
     done = new_process("table", "import", str(file))
     assert (done.returncode, done.stderr) == (0, "")
-    warning, what, where, how = done.stdout.splitlines()
+    warning, what, where, *how = done.stdout.splitlines()
     table = load_table("mine")
     assert warning.startswith("mine.tfrecord is not one of NAS-Bench-101's official files")
     assert what == f"{table.id}: 30 cells; 3 repeats each at 4, 12, 36 and 108 epochs"
     assert where == f"in {home / 'tables' / 'mine'}"
-    assert how.startswith("to use it: --table mine with a command, NB1SHOT1_TABLE=mine for all")
+    assert how == [
+        "with a command: --table mine",
+        "with all commands: export NB1SHOT1_TABLE=mine",
+        "in Python: nb.load_table('mine')",
+    ]
     queried = command("query", table.hashes(0)[0], "--table", "mine")
     assert queried.returncode == 0, queried.stderr
     assert table.id in queried.stdout
@@ -50,6 +54,64 @@ def test_import_to_another_folder_and_of_other_budgets(
     main(["table", "import", str(file), "--out", str(tmp_path / "there"), "--epochs", "10", "20"])
     assert load_table(tmp_path / "there").epochs == (10, 20)
     assert f"nb.load_table('{tmp_path / 'there'}')" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("out", "said"), [("embedded", "./embedded"), ("nb201", "./nb201"), ("there/embedded", "there/embedded")]
+)
+def test_import_names_a_folder_so_that_the_name_opens_it(
+    out: str,
+    said: str,
+    file: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    main(["table", "import", str(file), "--out", out])
+    assert f"with a command: --table {said}\n" in capsys.readouterr().out
+    assert len(load_table(said)) == 30
+
+
+def test_a_file_of_trainings_replaces_the_table_of_an_earlier_version_if_asked(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / "trained.csv"
+    words = ["table", "import", "trained.csv", "--space", "nb101-5v", "--reference", "present"]
+    file.write_text("architecture,epochs,test_accuracy,note,speed\n0,36,0.9,fast,3\n1728,36,0.8,slow,4\n")
+    with exits(capsys, "note", "--ignore note"):
+        main(words)
+    with exits(capsys, "nots", "note"):
+        main([*words, "--ignore", "nots"])
+    assert not (home / "tables").exists()
+    words += ["--ignore", "note", "speed"]
+    main([*words, "--dataset", "cifar11"])
+    first, said = load_table("trained"), capsys.readouterr().out
+    assert "'cifar11'" in said and "'cifar10'" in said and "replaced" not in said
+    file.write_text(file.read_text().replace("0.9", "0.7"))
+    with exits(capsys, "another file", "--overwrite"):
+        main(words)
+    assert load_table("trained").id == first.id
+    main([*words, "--overwrite", "--dataset", "cifar10"])
+    said = capsys.readouterr().out
+    assert f"replaced the table {first.id}" in said and "note:" not in said
+    assert load_table("trained").id != first.id
+    main(["table", "info", "--table", "trained"])
+    assert "\nData set: cifar10\n" in capsys.readouterr().out
+
+
+def test_an_imported_table_with_the_name_of_another_one_is_named_by_its_path(
+    file: Path, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = home / "tables" / "embedded"
+    main(["table", "import", str(file), "--out", str(out)])
+    assert f"with a command: --table {out}\n" in capsys.readouterr().out
+    monkeypatch.chdir(tmp_path)
+    main(["table", "import", str(file), "--out", "mine"])
+    capsys.readouterr()
+    main(["table", "import", str(file)])  # the folder ./mine takes precedence over the imported table
+    assert f"with a command: --table {home / 'tables' / 'mine'}\n" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("content", [b"", b"not this", b"x" * 1000])
@@ -173,8 +235,8 @@ def test_the_download_command(served: str, capsys: pytest.CaptureFixture[str], h
     main(["table", "download", "only108", "--mirror", served])
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == f"downloading {served}/nasbench_only108.tfrecord (499 MB), then importing it"
-    assert lines[-2] == f"in {home / 'tables' / 'nasbench_only108'}"
-    assert "NB1SHOT1_TABLE=nasbench_only108" in lines[-1]
+    assert lines[-4] == f"in {home / 'tables' / 'nasbench_only108'}"
+    assert "NB1SHOT1_TABLE=nasbench_only108" in lines[-2]
     with exits(capsys, "'most'", "full", "only108"):
         main(["table", "download", "most"])
     main(["table", "download", "only108"])

@@ -11,7 +11,7 @@ from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError
 from nasbench1shot1.tables import formats
 from nasbench1shot1.tables.importing import check_own_name, import_table
 
-ANOTHER = "contains the table of another file with this name: remove it, or give another folder with out="
+ANOTHER = "contains the table of another file with this name: replace it with overwrite=True, or give another folder"
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """Row lookup by hash and by encoding in any numbering, single and batched; tables by name."""
 
 import pickle
+import re
 from pathlib import Path
 
 import numpy as np
@@ -170,6 +171,24 @@ def test_a_measured_answer_is_shown_as_measured(measured_table: Table) -> None:
     shown = repr(measured_table.query(measured_table.hashes(np.arange(3)), run="all"))
     assert shown.startswith("Metrics(3 networks, 108 epochs on cifar10: ") and "(measured)" in shown
     assert "predicted" not in shown
+
+
+def test_the_text_of_an_architecture_is_looked_up_like_the_architecture(embedded: Table) -> None:
+    archs = drawn("s2", 3)
+    texts = list(map(str, archs))
+    assert texts[0] in embedded and embedded.query(texts[0]).hash == archs[0].network_id
+    assert embedded.query([texts[0], archs[1].network_id, archs[2]]).hash == embedded.query(archs).hash
+    assert embedded.regret(texts[0]) == embedded.regret(archs[0]) != embedded.regret(archs[0].network_id)
+    assert nb.score(texts[0], embedded) == nb.score(archs[0], embedded)
+    for text, said in (("s1:0|0,1|0,2", "s1:0|0,1|0,2"), (texts[0].replace("conv3x3", "conv9x9"), "conv9x9")):
+        with pytest.raises(InvalidInputError, match=re.escape(said)):
+            embedded.query(text)
+
+
+def test_an_unknown_metric_is_reported_with_the_metrics_of_the_table(embedded: Table) -> None:
+    with pytest.raises(InvalidInputError, match=r"known: [^)]*test_accuracy") as caught:
+        embedded.about("latency_pixel3")
+    assert "flops" not in str(caught.value) and "loss" not in str(caught.value)
 
 
 def test_an_answer_survives_pickling(measured_table: Table) -> None:

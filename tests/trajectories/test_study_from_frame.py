@@ -123,10 +123,17 @@ def test_architectures_may_be_texts_hashes_strings_numbers_or_configurations(smo
 
 
 BAD: dict[str, tuple[dict[str, Any], tuple[object, ...]]] = {
-    "no run": ({"run": None}, ("run", "missing")),
+    "no run": ({"run": None}, ("row 4", "seconds", "add the column 'run'")),
+    "numbers from 0": ({"seconds": None, "evaluation": [0, 1, 2] * 2}, ("row 1", "evaluation", "add 1 to all")),
     "no clock": ({"seconds": None}, ("seconds", "evaluation")),
     "no architecture": ({"architecture": None}, ("architecture", "choice_block_1_op")),
     "misspelled": ({"epoch": 4}, ("epoch", "epochs")),
+    "in capitals": ({"Epochs": 4}, ("Epochs", "epochs")),
+    "a budget": ({"budget": 4}, ("budget", "epochs")),
+    "another program's error": ({"val_error": 0.4}, ("val_error", "validation_error")),
+    "a third name of an error": ({"Valid Error": 0.4}, ("Valid Error", "validation_error")),
+    "an accuracy": ({"validation_accuracy": 0.6}, ("validation_accuracy", "validation_error", "1 - accuracy")),
+    "an abbreviated accuracy": ({"validation_acc": 0.6}, ("validation_acc", "validation_error", "1 - accuracy")),
     "missing run": ({"run": [0, 0, None, 1, 1, 1]}, ("row 3", "run")),
     "NA as run": ({"run": pd.array([0, 0, None, 1, 1, 1], "Int64")}, ("row 3", "run", "missing")),
     "missing architecture": ({"architecture": ["5", "6", "7", None, "8", "9"]}, ("row 4", "architecture")),
@@ -143,6 +150,7 @@ BAD: dict[str, tuple[dict[str, Any], tuple[object, ...]]] = {
     "twice": ({"seconds": [1, 2, 2, 1, 2, 3], "architecture": [5, 6, 6, 7, 8, 9]}, ("rows 2 and 3", "seconds")),
     "epochs": ({"epochs": [4, 4, 0, 4, 4, 4]}, ("row 3", "epochs")),
     "another loss": ({"validation_error": [0.4, 0.4, 0.4, 0.4, 0.4, 0.123]}, ("row 1", "validation_error", 0.4)),
+    "a loss in percent": ({"validation_error": [0.4, 40.0, 0.4, 0.4, 0.4, 0.4]}, ("row 2", "validation_error", 100)),
     "missing loss": ({"validation_error": [np.nan, 1, 1, 1, 1, 1]}, ("row 1", "validation_error")),
     "no rows": ({"run": [], "seconds": [], "architecture": []}, ("rows",)),
 }
@@ -155,6 +163,21 @@ def test_every_problem_is_one_sentence_and_nothing_is_written(
     with refuses(nb.InvalidInputError, *named):
         nb.study_from_frame(small(**changes), "s1", table=smooth, out=tmp_path / "study")
     assert not list(tmp_path.iterdir())
+
+
+def test_a_frame_without_runs_is_one_run(smooth: Path) -> None:
+    frame = small().iloc[:3]
+    expected = nb.study_from_frame(frame, "s1", table=smooth)
+    found = nb.study_from_frame(frame.drop(columns="run"), "s1", table=smooth)
+    assert found.final.equals(expected.final) and len(found.lines) == 1
+    with refuses(nb.InvalidInputError, "seed", "run"):
+        nb.study_from_frame(frame.rename(columns={"run": "seed"}), "s1", table=smooth)
+
+
+def test_other_columns_are_ignored(smooth: Path) -> None:
+    expected = nb.study_from_frame(small(epochs=108), "s1", table=smooth)
+    found = nb.study_from_frame(small(epochs=108, budget=4, note="x", test_accuracy=0.5), "s1", table=smooth)
+    assert found.final.equals(expected.final)
 
 
 def test_configurations_outside_the_space_are_refused(smooth: Path) -> None:
@@ -240,6 +263,9 @@ def test_compare_reads_csv_files(
         cli.main(["compare", "random", "--space", "s1"])
     with exits(capsys, "missing.csv"):
         cli.main(["compare", "random", "--csv", "missing.csv:A", "--out", "new"])
+    for label, *said in (("A,B", "'B'", "comma"), ("50%", "50%", "label"), ("random", "random", "label")):
+        with exits(capsys, *said, "--csv"):
+            cli.main(["compare", "random", "--csv", f"mine.csv:{label}", "--out", "new"])
     small(seconds=[1, 2, 3, 1, 3, 2]).to_csv("wrong.csv", index=False)
     with exits(capsys, "wrong.csv", "row 6", "seconds"):
         cli.main(["compare", "random", "--csv", "wrong.csv:A", "--out", "new"])
