@@ -204,6 +204,11 @@ class OneShotOptimizer(ABC):
         return self.learns_parameters
 
     @property
+    def mixes_candidates(self) -> bool:
+        """Whether weight steps mix the candidates of at least one choice, so that mixing weights can be perturbed."""
+        return self.is_relaxed
+
+    @property
     def evaluates_relaxation(self) -> bool:
         """Whether `evaluation_mixing` depends on Λ continuously, as the Hessian with respect to Λ needs."""
         return self.is_relaxed

@@ -261,6 +261,15 @@ class GradientOptimizer(AdamOptimizer):
         }
 
     @property
+    def mixes_candidates(self) -> bool:
+        """Whether the mixing weights of at least one choice are not one-hot in weight steps."""
+        one_hot, operations = self.hyperparameters.kind.one_hot, self.space.operation_key
+        return any(
+            choice.picks > 1 or one_hot == "none" or (one_hot == "operations" and choice.key != operations)
+            for choice in self.space.choices()
+        )
+
+    @property
     def mixes_shares(self) -> bool:
         """Whether each vector of mixing weights is positive and adds up to 1."""
         is_changed = self.changes_structure or self.allowed.is_restricted

@@ -364,6 +364,11 @@ def _check_relaxation(config: SearchConfig, method: OneShotOptimizer) -> None:
             f"{config.optimizer} trains single paths, without mixing weights that depend on Λ: remove "
             f"{option('perturbation')}"
         )
+    if config.perturbation != "none" and method.is_relaxed and not method.mixes_candidates:
+        raise InvalidInputError(
+            f"a weight step of {config.optimizer} computes one candidate of each choice of {config.space} here, and "
+            f"mixes none that could be perturbed: give {option('perturbation', 'none')}"
+        )
     if config.perturbation != "none" and config.perturbation_variant == "published" and not method.mixes_shares:
         raise InvalidInputError(
             f"{option('perturbation_variant', 'published')} needs positive mixing weights that add up to 1, which "

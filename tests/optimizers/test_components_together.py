@@ -104,11 +104,19 @@ def test_the_best_epoch_of_gaea_is_one_that_moved_lambda():
             {"optimizer": "sdarts-rs", "space": "nb201", "exclude_none": True, "perturbation_variant": "published"},
             ("perturbation_variant",),
         ),
+        ({"optimizer": "gdas", "space": "nb201", "perturbation": "random"}, ('perturbation="none"', "nb201")),
+        ({"optimizer": "sdarts-adv", "space": "nb201", "relaxation": "single-path"}, ('perturbation="none"', "nb201")),
+        ({"optimizer": "sdarts-rs", "space": "nb201", "relaxation": "reinmax"}, ('perturbation="none"', "nb201")),
     ],
 )
 def test_combinations_without_an_effect_are_refused(options, words):
     with refuses(InvalidInputError, *words):
         _ = tiny_state(**options).phases
+
+
+@pytest.mark.parametrize("relaxation", ["gumbel-operations", "single-path", "reinmax"])
+def test_sampled_candidates_are_perturbed_where_an_architecture_has_several_parents(relaxation):
+    assert tiny_state(optimizer="sdarts-rs", relaxation=relaxation).method.mixes_candidates
 
 
 def test_sdarts_projects_onto_the_sum_where_operations_are_excluded():
