@@ -34,7 +34,7 @@ from nasbench1shot1.experiments.report_page.panels import (
 from nasbench1shot1.experiments.report_page.repeating import repeated
 from nasbench1shot1.experiments.report_page.searched import frames_per_search, searched
 from nasbench1shot1.experiments.report_page.subjects import Subject
-from nasbench1shot1.ground.errors import UserError, in_words
+from nasbench1shot1.ground.errors import UserError, flag, in_words
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.tables.names import bundled_tables
 from nasbench1shot1.tuning.record import Study
@@ -43,7 +43,7 @@ FOLDER = "nasbench1shot1.experiments.report_page"
 SCRIPTS = ("base.js", "charts.js", "cells.js", "page.js")
 """The parts of the page's script, in order."""
 NO_VALUE = "–"
-_FOLDERS = "Their folders, after --out, must not exist: choose others, or delete the runs first."
+_FOLDERS = f"Their folders, after {flag('out')}, must not exist: choose others, or delete the runs first."
 
 
 def page_of(subjects: Sequence[Subject], scoring: Scoring, command: str, watch: float | None = None) -> str:

@@ -9,7 +9,7 @@ from nasbench1shot1.architecture import Architecture, is_text_form
 from nasbench1shot1.cell_training.options import TrainingOptions, check_options, options_of
 from nasbench1shot1.cell_training.record import Training, load_training, summarise
 from nasbench1shot1.ground.arguments import options_by_keyword
-from nasbench1shot1.ground.errors import InvalidInputError, either
+from nasbench1shot1.ground.errors import InvalidInputError, either, flag
 from nasbench1shot1.ground.files import as_path
 from nasbench1shot1.runs.folder import CONFIG
 from nasbench1shot1.runs.kind import Begun, Kind
@@ -121,7 +121,7 @@ class TrainingKind(Kind[TrainingOptions, "TrainingState", Training, RunWriter[Tr
     def network(self) -> Any:
         """The architecture or cell to train; raises InvalidInputError if none is given."""
         if self.x is None:
-            several = either(", or several with --list FILE", "")
+            several = either(f", or several with {flag('list')} FILE", "")
             raise InvalidInputError(f"no architecture is given: give an architecture, a cell or a cell's hash{several}")
         return find_architecture(self.x, self.table)
 

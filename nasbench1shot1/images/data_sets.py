@@ -4,13 +4,12 @@ An image set that does not belong to a known data set also has a record, which i
 is the only place that defines the number of classes, the size and the normalisation of images.
 """
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from nasbench1shot1.ground.errors import InvalidInputError, unknown_name
+from nasbench1shot1.ground.errors import unknown_name
 
 OTHER = "other"
 """The name of every data set that is not in `DATA_SETS`."""
@@ -87,20 +86,6 @@ IMAGENET16_120 = DataSet(
     crop=2,
 )
 DATA_SETS = {known.name: known for known in (CIFAR10, CIFAR100, IMAGENET16_120)}
-TRAININGS = (*DATA_SETS, f"{CIFAR10.name}-valid")
-"""Names of the known data sets in tables; "cifar10-valid" means trainings on half of CIFAR-10, as in NAS-Bench-201."""
-
-
-def check_spelling(name: str) -> None:
-    """Raise InvalidInputError if a name of a data set in a table differs from a known one only in its spelling."""
-    known = {_letters(one): one for one in TRAININGS}
-    if name not in TRAININGS and (one := known.get(_letters(name))):
-        raise InvalidInputError(f"the data set '{name}' is named '{one}' in tables: write {one}")
-
-
-def _letters(name: str) -> str:
-    """Return the letters and digits of a name, in lower case."""
-    return re.sub("[^a-z0-9]", "", name.lower())
 
 
 def data_set(name: str) -> DataSet:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nasbench1shot1.architecture import Architecture, is_text_form, parsed
-from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, OutOfDomainError, UserError, either
+from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, OutOfDomainError, UserError, either, flag
 from nasbench1shot1.nasbench101.architecture import CellArchitecture
 from nasbench1shot1.nasbench101.cell import Cell
 from nasbench1shot1.nasbench101.encoding import (
@@ -75,7 +75,7 @@ class CellKeys(RowKeys):
         raise InvalidInputError(
             f"'{text}' cannot be looked up in a table of NAS-Bench-101: give an architecture, such as "
             "'s1:0|0,1|0,2|1,3|2,4:conv3x3,conv1x1,maxpool3x3,conv3x3', or a hash of 32 hexadecimal digits; an "
-            f"official index needs its own table, such as {either('--table nb201', 'nb201')}"
+            f"official index needs its own table, such as {either(flag('table') + ' nb201', 'nb201')}"
         )
 
     def row_of(self, item: Item) -> int:

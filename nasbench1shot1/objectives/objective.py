@@ -391,7 +391,7 @@ def check_objective(objective: Any) -> None:
     if not isinstance(objective, Objective):
         raise InvalidInputError(
             f"{shorten(repr(objective))} is not an nb.Objective: give the result of nb.objective, such as "
-            "nb.objective('nb201', evaluations=280)"
+            "nb.objective('nb201')"
         )
 
 

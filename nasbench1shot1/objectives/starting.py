@@ -11,7 +11,7 @@ from nasbench1shot1.black_box_search.record import OTHERS, BlackBoxStudy
 from nasbench1shot1.black_box_search.repeats import table_of_study, with_table
 from nasbench1shot1.black_box_search.studying import begin_study
 from nasbench1shot1.ground.arguments import options_by_keyword
-from nasbench1shot1.ground.errors import InvalidInputError, either, option, shorten
+from nasbench1shot1.ground.errors import InvalidInputError, either, flag, option, shorten
 from nasbench1shot1.ground.files import as_path
 from nasbench1shot1.objectives.objective import SEVERAL_WORKERS, Objective
 from nasbench1shot1.objectives.recording import OutsideOptimizer, OutsideRepeats, StudyRecorder
@@ -118,8 +118,8 @@ def check_name(name: Any) -> None:
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         said = shorten(repr(name))
         cannot = either(f"{said} cannot be a label", f"name={said} cannot be the name of an optimizer")
-        where = either(", as in --csv FILE:LABEL", "")
+        where = either(f", as in {flag('csv')} FILE:LABEL", "")
         raise InvalidInputError(f"{cannot}: use letters, digits, spaces and . _ + - ( ){where}")
     if name in (*names("black_box_optimizers"), *names("optimizers")):
-        advice = either("label, as in --csv FILE:LABEL", f"name, or run it with nb.black_box('{name}')")
+        advice = either(f"label, as in {flag('csv')} FILE:LABEL", f"name, or run it with nb.black_box('{name}')")
         raise InvalidInputError(f"'{name}' is an optimizer of this package: give another {advice}")

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 from nasbench1shot1.choices import identifiers
 from nasbench1shot1.ground.errors import InvalidInputError, option, quoted_option, unknown_name
 from nasbench1shot1.ground.files import open_regular, reason
-from nasbench1shot1.images.data_sets import TRAININGS
 from nasbench1shot1.space import SearchSpace
 from nasbench1shot1.tables.columns import Column
 from nasbench1shot1.tables.description import Meta
 from nasbench1shot1.tables.folder import Columns
 from nasbench1shot1.tables.formats import FileFormat, Progress, Report, Source
+from nasbench1shot1.tables.frame_keys import KNOWN_DATASETS
 from nasbench1shot1.tables.from_frame import table_from_frame
 from nasbench1shot1.tables.to_frame import ARCHITECTURE, DATASET
 
@@ -65,7 +65,7 @@ class FrameFile(FileFormat):
         options = {"name": self.table_name(source.path), "source": source.path.name, **self.options}
         table = table_from_frame(frame, space=self.space, **options)
         for name in table.datasets:
-            if name not in TRAININGS and (likely := get_close_matches(name, TRAININGS, 1, 0.85)):
+            if name not in KNOWN_DATASETS and (likely := get_close_matches(name, KNOWN_DATASETS, 1, 0.85)):
                 report(f"note: '{name}' is not a known data set; did you mean '{likely[0]}'?")
         about = {**source.describe(len(frame)), "text": options["source"]}
         return table.columns(), {**table.description, "source": about}

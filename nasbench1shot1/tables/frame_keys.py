@@ -1,5 +1,6 @@
 """The trainings of a data frame: which architecture, data set, budget and repeat each of its rows belongs to."""
 
+import re
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,8 @@ from nasbench1shot1.tables.to_frame import ARCHITECTURE, DATASET, EPOCHS, MEAN, 
 if TYPE_CHECKING:
     import pandas
 
+KNOWN_DATASETS = ("cifar10", "cifar10-valid", "cifar100", "ImageNet16-120")
+"""Names of data sets by which runs and tables are compared, as in NAS-Bench-201."""
 OF_MEANS = -1
 """The repeat of a row that has means over repeats."""
 _MOST_EPOCHS, _MOST_REPEATS = 2**31 - 1, 100_000
@@ -92,6 +95,18 @@ class Trainings:
             f"rows {earlier + 1} and {later + 1} are both trainings {same} with {self.epochs[later]} epochs and the "
             f"same repeat: remove one, or {which}"
         )
+
+
+def check_spelling(name: str) -> None:
+    """Raise InvalidInputError if the name of a data set differs from a known one only in its spelling."""
+    known = {_letters(one): one for one in KNOWN_DATASETS}
+    if name not in KNOWN_DATASETS and (one := known.get(_letters(name))):
+        raise InvalidInputError(f"the data set '{name}' is named '{one}' in tables: write {one}")
+
+
+def _letters(name: str) -> str:
+    """Return the letters and digits of a name, in lower case."""
+    return re.sub("[^a-z0-9]", "", name.lower())
 
 
 def cell_error(place: int, column: object, what: str) -> InvalidInputError:

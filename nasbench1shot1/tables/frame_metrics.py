@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nasbench1shot1.ground.errors import InvalidInputError, either, shorten, switch
+from nasbench1shot1.ground.errors import InvalidInputError, either, flag, shorten, switch
 from nasbench1shot1.tables.columns import STANDARD, Column, Floats
 from nasbench1shot1.tables.frame_keys import cell_error
 from nasbench1shot1.tables.to_frame import parse_frame_name
@@ -133,7 +133,7 @@ class Metrics:
         """Return the error for a column that is neither described nor a standard metric."""
         name = shorten(source)
         leave_out = either(
-            f"leave it out with --ignore {shlex.quote(name)}", f"leave it out with frame.drop(columns={name!r})"
+            f"leave it out with {flag('ignore')} {shlex.quote(name)}", f"leave it out with frame.drop(columns={name!r})"
         )
         if _INDEX.fullmatch(source):
             return InvalidInputError(

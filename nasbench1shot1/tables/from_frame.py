@@ -7,13 +7,12 @@ import numpy as np
 
 from nasbench1shot1.benchmark import benchmark
 from nasbench1shot1.ground.errors import InvalidInputError, option, shorten, unknown_name
-from nasbench1shot1.images.data_sets import check_spelling
 from nasbench1shot1.space import SearchSpace
 from nasbench1shot1.tables.columns import Column
 from nasbench1shot1.tables.description import MEMBER, Meta, exact_entry, find_problem_of_column
 from nasbench1shot1.tables.folder import Columns
 from nasbench1shot1.tables.frame_arrays import FrameArrays
-from nasbench1shot1.tables.frame_keys import Trainings
+from nasbench1shot1.tables.frame_keys import Trainings, check_spelling
 from nasbench1shot1.tables.frame_metrics import Metrics
 from nasbench1shot1.tables.keys import RowKeys
 from nasbench1shot1.tables.references import PRESENT, incomplete_coverage_error

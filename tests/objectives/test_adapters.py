@@ -119,7 +119,7 @@ def test_several_objectives_need_their_directions_and_one_budget(smooth: nb.Tabl
 
 @pytest.mark.parametrize("adapter", [nb.optuna_objective, nb.target_function, nb.smac_callback])
 def test_adapters_need_an_objective(adapter: Any) -> None:
-    with refuses(nb.InvalidInputError, "nb201", "nb.objective('nb201'"):
+    with refuses(nb.InvalidInputError, "nb201", "nb.objective('nb201')"):
         adapter("nb201")
 
 
