@@ -1,6 +1,6 @@
 """Fixtures shared by several test modules."""
 
-import importlib.metadata
+import gc
 import os
 import warnings
 from collections.abc import Iterator
@@ -18,6 +18,7 @@ from image_builders import ROWS
 from local_server import serving
 from small_official import small_table
 from unrendered import skip_pictures
+from unrepeated import skip_repetitions
 
 from nasbench1shot1 import api
 from nasbench1shot1.ground.files import PACKAGE_DATA
@@ -74,6 +75,12 @@ def pytest_xdist_auto_num_workers() -> int:
     return usable_cores() + 1
 
 
+def pytest_collection_finish() -> None:
+    """Exempt what imports and the collection of tests have allocated from later garbage collections."""
+    gc.collect()
+    gc.freeze()
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Run the longest modules first."""
     places = {name: place for place, name in enumerate(LONGEST_FIRST)}
@@ -124,18 +131,18 @@ def supernets_counted_once() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def versions_read_once() -> Iterator[None]:
-    """Look up the recorded package versions only once."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(importlib.metadata, "version", cache(importlib.metadata.version))
-        yield
-
-
-@pytest.fixture(scope="session", autouse=True)
 def skip_search_pictures() -> Iterator[None]:
     """Skip pictures, most of a tiny search's time; processes of the fork server skip them, too."""
     with pytest.MonkeyPatch.context() as patch:
         skip_pictures(patch)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def skip_repeated_work() -> Iterator[None]:
+    """Skip waits for the disk, and repeated questions about the installation; forked processes skip them, too."""
+    with pytest.MonkeyPatch.context() as patch:
+        skip_repetitions(patch)
         yield
 
 

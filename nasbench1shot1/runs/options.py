@@ -180,15 +180,15 @@ def option_names(record: Any) -> tuple[str, ...]:
     return tuple(field.name for field in fields(record))
 
 
-@cache
 def annotated_types(record: type) -> Mapping[str, Any]:
-    """Return the types of a record's fields, with their annotations; evaluating them takes a millisecond each time."""
-    return MappingProxyType(get_type_hints(record, include_extras=True))
+    """Return the types of a record's fields, with their annotations."""
+    return _evaluated(record, True)
 
 
 @cache
-def _types(record: type) -> Mapping[str, Any]:
-    return MappingProxyType(get_type_hints(record))
+def _evaluated(record: type, include_extras: bool) -> Mapping[str, Any]:
+    """Return the types of a record's fields; evaluating annotations takes a millisecond, so it is done only once."""
+    return MappingProxyType(get_type_hints(record, include_extras=include_extras))
 
 
 def typed_options(record: type, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -198,7 +198,7 @@ def typed_options(record: type, options: Mapping[str, Any]) -> dict[str, Any]:
         InvalidInputError: an option is unknown (the closest known one is suggested), or a value has a wrong type or is
             not among a field's choices.
     """
-    known, types = option_names(record), _types(record)
+    known, types = option_names(record), _evaluated(record, False)
     for name in options:
         if name not in known:
             raise unknown_name("option", name, known)
@@ -320,7 +320,7 @@ OF_PICTURES = ("style", "spread")
 
 def switch_names(record: type) -> set[str]:
     """Return the names of the options of a record that the command line takes without a value, `--x` or `--no-x`."""
-    return {name for name, hint in _types(record).items() if hint is bool}
+    return {name for name, hint in _evaluated(record, False).items() if hint is bool}
 
 
 def recorded_options(record: type[T], recorded: Mapping[str, Any], where: Path) -> T:
