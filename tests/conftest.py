@@ -1,6 +1,6 @@
 """Fixtures shared by several test modules."""
 
-import importlib.metadata
+import gc
 import os
 import warnings
 from collections.abc import Iterator
@@ -18,6 +18,7 @@ from image_builders import ROWS
 from local_server import serving
 from small_official import small_table
 from unrendered import skip_pictures
+from unrepeated import skip_repetitions
 
 from nasbench1shot1 import api
 from nasbench1shot1.ground.files import PACKAGE_DATA
@@ -43,26 +44,57 @@ LONGEST_FIRST = (
     "test_kills",
     "test_correlate",
     "test_reproduce_runs",
-    "test_search",
-    "test_optimizers_on_nasbench201",
-    "test_width_optimizers",
-    "test_published_widths",
-    "test_own_optimizer",
-    "test_own_benchmark",
-    "test_own_space",
-    "test_proxy_study",
-    "test_smac_generator",
-    "test_hyperparameters",
-    "test_reproduce_ranking",
-    "test_end_search",
     "test_estimate",
+    "test_nasbench201_import",
+    "test_command_line",
+    "test_cluster",
+    "test_training_groups",
+    "test_cell_training_resumed",
+    "test_ranges",
+    "test_black_box_conformance",
+    "test_nasbench101",
+    "test_search",
+    "test_readme",
+    "test_optimizers_on_nasbench201",
+    "test_own_benchmark",
+    "test_shared_passes",
+    "test_network",
+    "test_proxy_study",
+    "test_canvas",
+    "test_cell_training_runs",
+    "test_space_statistics_command",
+    "test_reproduce_black_box",
+    "test_end_search",
+    "test_edge_training_runs",
     "test_kept_weights",
-    "test_hessian",
+    "test_recipes",
+    "test_nasbench201_statistics_command",
+    "test_reproduce_methods",
+    "test_workers",
+    "test_own_optimizer",
+    "test_published_searches",
+    "test_nasbench201_statistics",
     "test_space_statistics",
-    "test_tune_command",
+    "test_table_import",
+    "test_images_sources",
+    "test_report_page_in_browser",
     "test_parallel_seeds",
-    "test_population",
-    "test_rankings_on_nasbench201",
+    "test_overwriting",
+    "test_reproduce_ranking",
+    "test_cell_features",
+    "test_claims",
+    "test_tune_command",
+    "test_reproduce_nats_bench",
+    "test_reproduce_nasbench201",
+    "test_shared_weights",
+    "test_width_optimizers",
+    "test_own_space",
+    "test_reproduce",
+    "test_embedded_table",
+    "test_edge_supernet",
+    "test_studies",
+    "test_every_option_has_an_effect",
+    "test_site",
     "test_examples",
 )
 """Modules of 15 s and more. The processes of xdist take one after another; a long one at the end would keep one of them
@@ -72,6 +104,12 @@ busy alone."""
 def pytest_xdist_auto_num_workers() -> int:
     """Use one process more than there are cores: tests of processes and clusters wait most of their time."""
     return usable_cores() + 1
+
+
+def pytest_collection_finish() -> None:
+    """Exempt what imports and the collection of tests have allocated from later garbage collections."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -124,18 +162,18 @@ def supernets_counted_once() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def versions_read_once() -> Iterator[None]:
-    """Look up the recorded package versions only once."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(importlib.metadata, "version", cache(importlib.metadata.version))
-        yield
-
-
-@pytest.fixture(scope="session", autouse=True)
 def skip_search_pictures() -> Iterator[None]:
     """Skip pictures, most of a tiny search's time; processes of the fork server skip them, too."""
     with pytest.MonkeyPatch.context() as patch:
         skip_pictures(patch)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def skip_repeated_work() -> Iterator[None]:
+    """Skip waits for the disk, and repeated questions about the installation; forked processes skip them, too."""
+    with pytest.MonkeyPatch.context() as patch:
+        skip_repetitions(patch)
         yield
 
 

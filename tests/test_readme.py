@@ -12,6 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from conftest import CHECKOUT
 from rich.console import Console
@@ -20,6 +21,8 @@ from shell_blocks import recorded_commands as recorded
 import nasbench1shot1 as nb
 from nasbench1shot1 import cli
 from nasbench1shot1.ground.files import PACKAGE_DATA
+from nasbench1shot1.images import image_set
+from nasbench1shot1.images.store import Columns
 from nasbench1shot1.nasbench101 import training_options as cell_scales
 from nasbench1shot1.one_shot_search import options
 from nasbench1shot1.one_shot_search.record import FIELDS
@@ -33,6 +36,7 @@ FOLLOWED = {
     "docs/own_benchmark.md": "tests/conformance/test_own_benchmark.py",
     "docs/own_optimizer.md": "tests/conformance/test_own_optimizer.py",
     "docs/own_space.md": "tests/conformance/test_own_space.py",
+    "docs/nasbench201_statistics.md": "tests/experiments/test_nasbench201_statistics_command.py",
     "docs/own_table.md": "tests/tables/test_own_table_page.py",
     **{page: "tests/test_recipes.py" for page in PAGES if page.startswith("docs/recipes/")},
 }
@@ -77,6 +81,14 @@ def tiny(monkeypatch, tmp_path) -> Path:
     return tmp_path
 
 
+def fewer(columns: Columns, per_class: int) -> Columns:
+    """The first images of each class."""
+    rows = np.concatenate([np.flatnonzero(columns.labels == label)[:per_class] for label in range(10)])
+    return columns._replace(
+        images=columns.images[rows], labels=columns.labels[rows], train_index=columns.train_index[rows]
+    )
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_every_block_of_code_is_in_a_language_that_a_test_runs_or_reads(page):
     languages = [language for _, _, language, _ in BLOCK.findall(text(page))]
@@ -99,6 +111,11 @@ def test_the_modules_that_follow_pages_read_them(page):
 def test_python_examples_run(page, tiny, monkeypatch):
     monkeypatch.setenv("GOMP_SPINCOUNT", "100")  # otherwise, an example would set it
     monkeypatch.setitem(sys.modules, "wandb", SimpleNamespace(init=lambda **_: None, log=lambda *_, **__: None))
+    if page == "docs/adapters.md":  # in the folder of a checkout
+        (tiny / "examples").symlink_to(CHECKOUT / "examples")
+    if page == "docs/training.md":  # trains on all images
+        few = fewer(image_set.read_sample()[0], 200), "0" * 64
+        monkeypatch.setattr(image_set, "read_sample", lambda: few)
     if page == "docs/spaces.md":  # draws the architectures of a search
         nb.search("darts", scale="quick", out="runs/darts-s1-0", console=Console(quiet=True))
     if page == "docs/adapters.md":  # loads a package of the checkout

@@ -5,13 +5,13 @@ from contextlib import suppress
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass, replace
 from functools import cache
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 import docstring_parser
 
 from nasbench1shot1.ground.errors import flag
 from nasbench1shot1.registry import listed_names
-from nasbench1shot1.runs.options import Names
+from nasbench1shot1.runs.options import Names, annotated_types
 
 T = TypeVar("T")
 _POSITIONAL, _HIDDEN = "positional", "hidden"
@@ -91,7 +91,7 @@ def command_options(command: Any, default: Any) -> Iterator[Option]:
         default: an instance with the defaults; None: the defaults of the fields.
     """
     holder = command if default is None else type(default)
-    hints = get_type_hints(holder, include_extras=True)
+    hints = annotated_types(holder)
     for field in fields(holder):
         hint = hints[field.name]
         kind, extras = _kind(hint), _extras(hint)

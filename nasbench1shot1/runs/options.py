@@ -8,9 +8,10 @@ import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import Field, asdict, dataclass, fields, replace
 from enum import Enum, auto
+from functools import cache
 from numbers import Real
 from pathlib import Path
-from types import NoneType, UnionType
+from types import MappingProxyType, NoneType, UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from nasbench1shot1.ground.errors import (
@@ -179,6 +180,17 @@ def option_names(record: Any) -> tuple[str, ...]:
     return tuple(field.name for field in fields(record))
 
 
+def annotated_types(record: type) -> Mapping[str, Any]:
+    """Return the types of a record's fields, with their annotations."""
+    return _evaluated(record, True)
+
+
+@cache
+def _evaluated(record: type, include_extras: bool) -> Mapping[str, Any]:
+    """Return the types of a record's fields; evaluating annotations takes a millisecond, so it is done only once."""
+    return MappingProxyType(get_type_hints(record, include_extras=include_extras))
+
+
 def typed_options(record: type, options: Mapping[str, Any]) -> dict[str, Any]:
     """Convert named options to the types of a record's fields; numpy scalars and paths are accepted.
 
@@ -186,7 +198,7 @@ def typed_options(record: type, options: Mapping[str, Any]) -> dict[str, Any]:
         InvalidInputError: an option is unknown (the closest known one is suggested), or a value has a wrong type or is
             not among a field's choices.
     """
-    known, types = option_names(record), get_type_hints(record)
+    known, types = option_names(record), _evaluated(record, False)
     for name in options:
         if name not in known:
             raise unknown_name("option", name, known)
@@ -211,7 +223,7 @@ def make_options(record: type[T], given: Mapping[str, Any], defaults: Mapping[st
 
 def check_ranges(record: Any) -> None:
     """Raise InvalidInputError for the first number of a record that is out of its field's range."""
-    for name, hint in get_type_hints(type(record), include_extras=True).items():
+    for name, hint in annotated_types(type(record)).items():
         value = getattr(record, name)
         if get_origin(hint) is Annotated and value is not None:
             for range_ in (extra for extra in hint.__metadata__ if isinstance(extra, Range)):
@@ -234,7 +246,7 @@ def check_effects(
         for field, needed in _without_effect(record, records, varied):
             name, value = field.name, getattr(record, field.name)
             if given.get(name) is not None and value != usual.get(name, field.default):
-                hints = get_type_hints(type(record), include_extras=True)
+                hints = annotated_types(type(record))
                 raise InvalidInputError(
                     f"{_written(value, name, hints)} has an effect only with {needed.condition}: remove it, "
                     f"or {needed.advice}"
@@ -263,7 +275,7 @@ def _without_effect(
     record: Any, records: Sequence[Any], varied: Collection[str]
 ) -> Iterator[tuple[Field[Any], OnlyWith]]:
     """Yield the options of a record that have no effect, with the reason; the records have the other options."""
-    hints = get_type_hints(type(record), include_extras=True)
+    hints = annotated_types(type(record))
     for field in fields(record):
         for needed in (extra for extra in _annotations(hints[field.name]) if isinstance(extra, OnlyWith)):
             other = next(getattr(of, needed.name) for of in records if hasattr(of, needed.name))
@@ -288,13 +300,13 @@ def options_to_record(options: Any) -> dict[str, Any]:
 
 
 def _names_if_given(record: type) -> set[str]:
-    hints = get_type_hints(record, include_extras=True)
+    hints = annotated_types(record)
     return {name for name, hint in hints.items() if any(isinstance(of, IfGiven) for of in _annotations(hint))}
 
 
 def names_of_length(record: type) -> dict[str, OfLength]:
     """Return the mark of every option of a record that is marked with `OfLength`, by name."""
-    hints = get_type_hints(record, include_extras=True)
+    hints = annotated_types(record)
     return {name: of for name, hint in hints.items() for of in _annotations(hint) if isinstance(of, OfLength)}
 
 
@@ -308,7 +320,7 @@ OF_PICTURES = ("style", "spread")
 
 def switch_names(record: type) -> set[str]:
     """Return the names of the options of a record that the command line takes without a value, `--x` or `--no-x`."""
-    return {name for name, hint in get_type_hints(record).items() if hint is bool}
+    return {name for name, hint in _evaluated(record, False).items() if hint is bool}
 
 
 def recorded_options(record: type[T], recorded: Mapping[str, Any], where: Path) -> T:

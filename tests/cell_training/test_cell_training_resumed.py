@@ -36,24 +36,17 @@ def killed(moment: str, step: int, out: Path, images: Path, **options) -> None:
 
 
 @pytest.mark.parametrize(
-    ("moment", "step"),
+    "kills",
     [
-        ("training", 0),
-        ("training", 3),
-        ("training", 13),
-        ("evaluation", 1),
-        ("evaluation", 10),
-        ("metrics", 1),
-        ("metrics", 15),
-        ("line", 1),
-        ("line", 10),
-        ("checkpoint", 1),
-        ("checkpoint", 10),
-        ("summary", 20),
+        (("training", 0), ("training", 3), ("training", 13), ("summary", 20)),
+        (("evaluation", 1), ("line", 1), ("evaluation", 10), ("line", 10)),
+        (("metrics", 1), ("checkpoint", 1), ("checkpoint", 10), ("metrics", 15)),
     ],
+    ids=["while training", "around lines", "while writing"],
 )
-def test_a_killed_and_resumed_training_equals_an_uninterrupted_one(unbroken, images, tmp_path, moment, step):
-    killed(moment, step, tmp_path / "run", images)
+def test_a_killed_and_resumed_training_equals_an_uninterrupted_one(unbroken, images, tmp_path, kills):
+    for moment, step in kills:
+        killed(moment, step, tmp_path / "run", images)
     resumed = nb.train_cell(resume=tmp_path / "run", console=QUIET)
     assert_same_training(unbroken, resumed)
     assert not list((tmp_path / "run").rglob("*.part"))

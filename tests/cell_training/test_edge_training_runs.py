@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -114,20 +115,18 @@ def test_networks_with_dead_ends_can_be_trained(operations: tuple[int, ...], ima
 
 
 @pytest.mark.parametrize(
-    ("moment", "step"),
+    "kills",
     [
-        ("training", 0),
-        ("training", 17),
-        ("evaluation", 14),
-        ("metrics", 21),
-        ("checkpoint", 14),
-        ("summary", 28),
+        (("training", 0), ("evaluation", 14), ("training", 17), ("summary", 28)),
+        (("checkpoint", 14), ("metrics", 21)),
     ],
+    ids=["while training", "while writing"],
 )
 def test_a_killed_and_resumed_training_equals_an_uninterrupted_one(
-    unbroken: Training, images: Path, tmp_path: Path, moment: str, step: int
+    unbroken: Training, images: Path, tmp_path: Path, kills: Sequence[tuple[str, int]]
 ) -> None:
-    assert_training_killed(moment, step, EDGES, tmp_path / "run", {**TINY_EDGES, "images": str(images)})
+    for moment, step in kills:
+        assert_training_killed(moment, step, EDGES, tmp_path / "run", {**TINY_EDGES, "images": str(images)})
     resumed = nb.train_cell(resume=tmp_path / "run", console=QUIET)
     assert_same_training(unbroken, resumed)
 

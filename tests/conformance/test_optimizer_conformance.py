@@ -11,8 +11,10 @@ from typing import Any, Literal
 import pytest
 import torch
 from ending_methods import EvolvesAtTheEnd, PerturbsAtTheEnd
+from tiny_search import UNLIKE
 
 from nasbench1shot1.architecture import Architecture
+from nasbench1shot1.conformance import optimizer as suite
 from nasbench1shot1.conformance.optimizer import OptimizerConformance, OptimizerStepsConformance
 from nasbench1shot1.conformance.tiny_search import random_images, tiny_search, tiny_state
 from nasbench1shot1.one_shot_search.state import SearchState
@@ -59,6 +61,12 @@ class BuiltIn:
     def name_method(self, optimizer: str) -> None:
         self.name = optimizer
 
+    @pytest.fixture(autouse=True)
+    def kill_similar_methods_once(self, optimizer: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Kill only searches with methods of different kinds at all moments; the others restore their state once."""
+        if optimizer not in UNLIKE:
+            monkeypatch.setattr(suite, "KILLS", suite.KILLS[-1:])
+
     def expected_sum(self, choice: Choice, mixing: Mixing) -> float | None:
         """Any sum of FairDARTS's operations, and of what IS-DARTS has not excluded."""
         if (self.name == "fair-darts" and choice.key == "operations") or self.name == "is-darts":
@@ -73,6 +81,8 @@ class BuiltIn:
 
 
 class TestBuiltIn(BuiltIn, OptimizerConformance):
+    test_same_seed_gives_identical_runs = None  # resumed searches, of several processes, equal uninterrupted ones
+
     @pytest.fixture(params=OPTIONS)
     def optimizer(self, request: pytest.FixtureRequest) -> str:
         return str(request.param)

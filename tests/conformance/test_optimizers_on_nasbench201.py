@@ -1,19 +1,25 @@
-"""Every built-in optimizer runs on NAS-Bench-201's space: single steps of all, full searches of two."""
+"""Optimizers of every kind run on NAS-Bench-201's space: single steps of most, full searches of two.
+
+tests/optimizers/test_cell_features.py trains all of them there.
+"""
 
 from typing import Any
 
 import pytest
 from test_optimizer_conformance import OPTIONS, BuiltIn
+from tiny_search import UNLIKE
 
 from nasbench1shot1.conformance.optimizer import OptimizerConformance, OptimizerStepsConformance
 from nasbench1shot1.conformance.tiny_search import random_images, tiny_state
 
 SPACE = "nb201"
+OF_EVERY_KIND = (*UNLIKE, "random-ws", "fair-darts", "lambda-darts", "darts-minus", "oles", "sdarts-adv")
+"""Methods that compute the supernet in different ways; the others call it as one of these does."""
 SEARCHED_WHOLE = ("gdas", "setn")  # sampled operations with a temperature; learned Λ with candidates
 
 
 class OnNASBench201(BuiltIn):
-    @pytest.fixture(params=OPTIONS)
+    @pytest.fixture(params=OF_EVERY_KIND)
     def optimizer(self, request: pytest.FixtureRequest) -> str:
         return str(request.param)
 

@@ -8,6 +8,7 @@ import pandas
 import pytest
 from rich.console import Console
 from tiny_figures import planned, run_jobs_here
+from tiny_search import measure_eigenvalues_roughly
 
 import nasbench1shot1 as nb
 from nasbench1shot1.experiments.comparison import rank_tests
@@ -95,6 +96,7 @@ def finished(figure, tmp_path_factory):
     folder = tmp_path_factory.mktemp("collapse") / "out"
     with pytest.MonkeyPatch.context() as patch:
         run_jobs_here(patch)
+        measure_eigenvalues_roughly(patch)
         patch.setitem(FIGURES, NAME, figure)
         patch.setattr(rank_tests, "FEWEST", 2)
         return reproduce(NAME, scale="quick", out=folder, only=ONLY, seeds=SEEDS, console=Console(quiet=True))

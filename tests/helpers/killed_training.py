@@ -54,10 +54,11 @@ elif moment == "checkpoint":
     writer.save_checkpoint = kill_while_writing
 elif moment == "summary":
     writer.RunWriter.finish = lambda self, summary: die()
-nb.train_cell(what, out=out, console=Console(quiet=True), **options)
+given = {"resume": out} if os.path.exists(out) else {"x": what, "out": out, **options}
+nb.train_cell(console=Console(quiet=True), **given)
 """
 
 
 def assert_training_killed(moment: str, step: int, what: str, out: Path, options: dict[str, Any]) -> None:
-    """Train in a process that must die right before or after a step."""
+    """Train in a process, or resume the training in `out`; the process must die right before or after a step."""
     assert_killed(DRIVER, out, moment, str(step), what, str(out), repr(options))

@@ -4,11 +4,13 @@ from functools import cache
 from typing import Any
 from unittest.mock import patch
 
+import pytest
 import torch
 from rich.console import Console
 
 import nasbench1shot1 as nb
 from nasbench1shot1.images.image_set import load_images
+from nasbench1shot1.one_shot_search import measurements
 from nasbench1shot1.one_shot_search.options import search_options
 from nasbench1shot1.one_shot_search.state import SearchState, begin
 from nasbench1shot1.optimizer import Batch
@@ -76,6 +78,11 @@ def tiny_batch(n: int = 6, seed: int = 0, side: int = 8, dtype: torch.dtype = to
     drawn = generator(seed)
     images = torch.randn(n, 3, side, side, generator=drawn, dtype=dtype).contiguous(memory_format=torch.channels_last)
     return Batch(images, torch.randint(10, (n,), generator=drawn))
+
+
+def measure_eigenvalues_roughly(patch: pytest.MonkeyPatch) -> None:
+    """Take two power iterations for an eigenvalue of the Hessian; the usual 50 take longer than a tiny search."""
+    patch.setattr(measurements.dominant_eigenvalue, "__defaults__", (2,))
 
 
 def search(out: Any, **options: Any) -> nb.Run:

@@ -1,6 +1,34 @@
-"""Imported by the fork server: its processes write placeholders instead of pictures."""
+"""Imported last by the fork server, for all its processes.
+
+They write placeholders instead of pictures and skip `unrepeated`'s repetitions. They start with what the first search
+of a process imports and looks up, which takes as long as a tiny search.
+"""
+
+import os
+import sys
+from unittest.mock import patch
 
 import pytest
 from unrendered import skip_pictures
+from unrepeated import skip_repetitions
+
+from nasbench1shot1.benchmark import benchmarks
+from nasbench1shot1.registry import BUILT_IN, GROUPS, names, optimizer, search_space
+
+
+def look_up() -> None:
+    """Import built-in one-shot methods and spaces, and list those that installed packages add."""
+    for name in BUILT_IN["optimizers"]:
+        optimizer(name)
+    for name in BUILT_IN["search_spaces"]:
+        search_space(name)
+    path = [folder or os.getcwd() for folder in os.environ["PYTHONPATH"].split(os.pathsep)]  # noqa: PTH109
+    with patch.object(sys, "path", path):  # of the process that started the server, and of those forked
+        for group in GROUPS:
+            names(group)
+        list(benchmarks())
+
 
 skip_pictures(pytest.MonkeyPatch())
+skip_repetitions(pytest.MonkeyPatch())
+look_up()

@@ -62,7 +62,7 @@ def test_parameter_counts_of_all_real_cells_are_official(real):
 def test_the_modules_have_the_official_parameter_counts(real):
     cells, official = real
     with torch.device("meta"):
-        for i in range(0, len(cells), 200):
+        for i in range(0, len(cells), 900):
             assert sum(p.numel() for p in build_network(cells[i]).parameters()) == official[i]
 
 
@@ -85,7 +85,7 @@ def test_the_extreme_parameter_counts_of_the_data_set():
             assert sum(p.numel() for p in nb.build_network(cell).parameters()) == parameters
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(any_cell(), st.integers(10, 40), st.integers(1, 3), st.integers(1, 2))
 def test_modules_and_count_agree_on_cells_of_any_size(cell, stem_channels, stacks, cells_per_stack):
     skeleton = {"stem_channels": stem_channels, "stacks": stacks, "cells_per_stack": cells_per_stack, "classes": 7}

@@ -17,7 +17,7 @@ from nasbench1shot1.supernets.passes import as_mixing
 from nasbench1shot1.supernets.presets import BATCH_NORMS
 from nasbench1shot1.supernets.weight_sharing import fixed_statistics, measured_statistics
 
-ARCHITECTURES, FEWER, CHANNELS = 60, 20, 4
+ARCHITECTURES, FEWER, CHANNELS = 30, 12, 4
 SUPPORTED = [mode for mode in BATCH_NORMS if mode != "batch-in-cells"]  # others are computed by `GenericPasses`
 
 

@@ -136,29 +136,28 @@ elif moment == "checkpoint":
     writer.save_checkpoint = kill_while_writing
 elif moment == "summary":
     record.SearchWriter.finish = lambda self, summary: die()
-nb.search(out=out, console=Console(quiet=True), **options)
+given = {"resume": out} if os.path.exists(out) else {"out": out, **options}
+nb.search(console=Console(quiet=True), **given)
 """
 
 
 def killed(moment: str, epoch: int, out: Path, **options) -> None:
-    """Search in a separate process that is killed at this point."""
+    """Search in a separate process, or resume the search in `out`, until the process is killed at this point."""
     assert_killed(DRIVER, out, moment, str(epoch), str(out), repr({**TINY, **options}))
 
 
 @pytest.mark.parametrize(
-    ("moment", "epoch"),
+    "kills",
     [
-        ("training", 1),
-        ("training", 3),
-        ("metrics", 0),
-        ("metrics", 3),
-        ("checkpoint", 0),
-        ("checkpoint", 2),
-        ("summary", 4),
+        (("training", 1), ("training", 3), ("summary", 4)),
+        (("metrics", 0), ("metrics", 3)),
+        (("checkpoint", 0), ("checkpoint", 2)),
     ],
+    ids=["while training", "in a line", "in a checkpoint"],
 )
-def test_a_killed_and_resumed_run_equals_an_uninterrupted_one(unbroken, tmp_path, moment, epoch):
-    killed(moment, epoch, tmp_path / "run", keep_weights_every=2)
+def test_a_killed_and_resumed_run_equals_an_uninterrupted_one(unbroken, tmp_path, kills):
+    for moment, epoch in kills:
+        killed(moment, epoch, tmp_path / "run", keep_weights_every=2)
     assert_same_run(unbroken, nb.search(resume=tmp_path / "run", console=Console(quiet=True)))
     assert not list((tmp_path / "run").rglob("*.part"))
 
