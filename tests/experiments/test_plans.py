@@ -138,7 +138,8 @@ def test_a_figure_is_planned_without_images_at_full_scale(nowhere: Path, untimed
     of_all = Work(flops=Flops(row["forward_flops"], row["backward_flops"]))
     assert row["hours_v100"] == pytest.approx(GPUS["v100"].seconds(of_all) / 3600)
     assert list(frame.columns[-2:]) == ["hours_here", "hours_v100"]
-    assert "throughput" in frame.attrs["formula"] and "cifar10" in " ".join(frame.attrs["notes"])
+    assert "throughput" in frame.attrs["formula"]
+    assert not missing(" ".join(frame.attrs["notes"]), "size of cifar10.", "Before this can run: CIFAR-10 is not")
     assert list(nowhere.iterdir()) == []
 
 
@@ -150,8 +151,12 @@ def test_curves_that_differ_only_in_hyperparameters_are_counted_once(monkeypatch
     made = make_plan("figure12", measure=False, only=["darts"], scale="quick", device="cpu")
     assert len(made.rows) == 5 and len(counted) == 1
     assert [row.work.steps for row in made.rows] == [2] * 5  # of two seeds
-    make_plan("longer-searches", measure=False, only=["darts-s1"], scale="quick", device="cpu")
+    told: list[str] = []
+    only = {"only": ["darts-s1"], "scale": "quick", "device": "cpu"}
+    make_plan("longer-searches", measure=False, report=told.append, **only)
     assert len(counted) == 1 + 3  # lengths
+    assert told[0] == "Counting the work of 3 kinds of runs …" and len(told) == 4
+    assert told[1] == "1/3 darts-s1/epochs-50, search of 15 epochs" and told[3].endswith(", search of 60 epochs")
 
 
 def test_searches_of_equal_pace_take_time_in_proportion_to_their_flops(
@@ -248,7 +253,10 @@ def test_trainings_are_planned_without_images(nowhere: Path, capsys: pytest.Capt
     assert several["forward_flops"] > 2 * one["forward_flops"]  # evaluated after every epoch
     words = [word for name, value in small.items() for word in (f"--{name.replace('_', '-')}", str(value))]
     cli.main(["train", CELL, "--dry-run", *words])
-    assert not missing(capsys.readouterr().out, "1 training of 4 epochs", "NAS-Bench-101")
+    said = capsys.readouterr()
+    assert not missing(said.out, "1 training of 4 epochs", "NAS-Bench-101", "size of cifar10.", "This will take about")
+    assert "Before this can run: CIFAR-10 is not installed" in said.out
+    assert not missing(said.err, "Counting the work of the training", "Timing steps of the training")
     (nowhere / "list.txt").write_text(CELL)
     cli.main(["train", "--list", "list.txt", "--seeds", "0-2", "--dry-run", *words])
     assert not missing(capsys.readouterr().out, "3 trainings of 4 epochs")
