@@ -222,6 +222,7 @@ def show_figure_plan(
     joined: Sequence[str | Path] = (),
     seeds: Sequence[int] | None = None,
     spread: Spread | None = None,
+    gpus: Sequence[str] = USUAL,
     console: "Console | None" = None,
     **options: Any,
 ) -> None:
@@ -239,7 +240,7 @@ def show_figure_plan(
             line_printer(console)(title)
             return
         problems = _missing_data(todo, plan.workers)
-        made = figure_plan(title, todo, {}, USUAL, plan.workers, line_printer(console))
+        made = figure_plan(title, todo, {}, gpus, plan.workers, line_printer(console))
         show(replace(made, notes=tuple(dict.fromkeys([*made.notes, *problems]))), console)
 
 

@@ -41,7 +41,7 @@ class Report:
     }
 
     runs: Annotated[Positional[tuple[Path, ...]], Form("RUN …")]
-    """Folders of the runs; several only with --html."""
+    """The folder of a run; with --html, also several folders."""
     table: TableName | None = None
     """Folder or name of the table to score on. Default: the table in use; with --html, the recorded regrets."""
     reference: Reference | None = None

@@ -229,7 +229,9 @@ def test_a_ranking_is_planned_from_its_run(tmp_path: Path, capsys: pytest.Captur
     assert (one["kind"], one["part"], one["steps"], one["backward_flops"]) == ("ranking", "s1/darts", 0, 0)
     assert two["forward_flops"] == 2 * one["forward_flops"] > 0
     cli.main(["correlate", str(run.folder), "--architectures", "30", "--images", "20", "--dry-run"])
-    assert not missing(capsys.readouterr().out, "1 ranking of 2 epochs", "s1/darts")
+    assert not missing(capsys.readouterr().out, "1 ranking of 2 epochs", "s1/darts", "A100")
+    cli.main(["correlate", str(run.folder), "--architectures", "30", "--images", "20", "--dry-run", "--gpus", "t4"])
+    assert "T4" in (said := capsys.readouterr().out) and "A100" not in said
     assert not (run.folder / "ranking").exists()
 
 
@@ -522,7 +524,7 @@ def test_all_figures_are_planned_in_one_call(
         (["figur2"], ["figur2", "figure2"]),
         (["figure6"], ["figure 6", "distribution"]),
         (["search"], ["'search' is a command", "nb1shot1 search --dry-run"]),
-        (["figure2", "--gpus", "v1000"], ["v1000", "v100"]),
+        (["figure2", "--gpus", "v1000"], ["unknown GPU 'v1000'; did you mean 'v100'?"]),
         (["figure2", "--gpus", "v100", "v100"], ["--gpus", "v100", "once"]),
         (["figure2", "--scale", "huge"], ["huge", "quick"]),
         (["figure17", "--scale", "medium"], ["figure17 has no medium scale", "--scale quick"]),
