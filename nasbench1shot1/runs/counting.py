@@ -78,7 +78,8 @@ class OperationCounter(TorchDispatchMode):
 
 def count_flops(action: Callable[[], object]) -> Flops:
     """Return the FLOPs of an action, such as a training step."""
-    with OperationCounter(watches_memory=False) as counter:
+    counter = OperationCounter(watches_memory=False)
+    with counter:
         action()
     return counter.flops
 
