@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from nasbench1shot1.experiments.planning.plan import CORE_FORMULA, FORMULA, HERE, Plan, Row, total
-from nasbench1shot1.experiments.planning.screen import hours, hours_table, work_table
+from nasbench1shot1.experiments.planning.screen import hours_table, two_digits, work_table
 from nasbench1shot1.experiments.plans import make_plan
 from nasbench1shot1.experiments.reproduction.figures import FIGURES
 from nasbench1shot1.experiments.reproduction.forecast import Report, no_report
@@ -68,13 +68,13 @@ class AllPlans:
         """Return the tables of a page: work, expected hours, and the GPUs with the sources of their figures."""
         summary = self.summary
         work, (headings, lines) = work_table(summary), hours_table(summary)
-        on_core = [hours(_core_hours(row)) for row in summary.rows]
+        on_core = [two_digits(_core_hours(row)) for row in summary.rows]
         of_figures = [[line[0], own, *line[2:]] for line, own in zip(lines, on_core, strict=True)]
         return "\n".join(
             [
-                markdown_table(["figure", *work[0][1:]], work[1]),
-                markdown_table([headings[0], CORE.title, *headings[2:]], of_figures),
-                markdown_table(*_gpu_table(self.gpus)),
+                markdown_table(["figure", *work[0][1:]], work[1], numbers=range(1, len(work[0]))),
+                markdown_table([headings[0], CORE.title, *headings[2:]], of_figures, numbers=range(1, len(headings))),
+                markdown_table(*_gpu_table(self.gpus), numbers=range(1, 6)),
                 f"{FORMULA}\n",
                 f"{CORE_FORMULA}\n",
             ]

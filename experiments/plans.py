@@ -7,6 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from nasbench1shot1.experiments.planning.notes import duration_note, image_notes
 from nasbench1shot1.experiments.planning.plan import Plan, Row
 from nasbench1shot1.experiments.reproduction.figures import FIGURES
 from nasbench1shot1.experiments.reproduction.forecast import Counts, Report, figure_plan, no_report
@@ -221,12 +222,18 @@ def _of_training(how: "How", options: dict[str, Any]) -> Plan:
     where, given = WorkerOptions.split(options)
     networks, config, runs = _trainings(where, given)
     some, work = measured_networks(networks), Work()
+    each = "the training" if len(some) == 1 else f"{len(some)} networks"
+    how.report(f"Counting the work of {each} …")
     for network in some:
         work = work.followed_by(work_of_training(network, config))
-    seconds = [seconds_of_training(network, config) for network in some] if how.measure else []
-    known = runs * sum(seconds) / len(some) if how.measure else None
+    known, notes = None, list[str]()
+    if how.measure:
+        how.report(f"Timing steps of {each} …")
+        known = runs * sum(seconds_of_training(network, config) for network in some) / len(some)
+        notes += [duration_note(known)] if runs else []
+    notes += image_notes([config.images], how.measure)
     row = Row(config.BENCHMARK.title, "training", runs, work.repeated(runs / len(some)), known)
-    return Plan(f"{counted(runs, 'training')} of {counted(config.epochs, 'epoch')}", (row,), how.gpus)
+    return Plan(f"{counted(runs, 'training')} of {counted(config.epochs, 'epoch')}", (row,), how.gpus, tuple(notes))
 
 
 def _trainings(where: WorkerOptions, options: dict[str, Any]) -> tuple[list[Any], Any, int]:

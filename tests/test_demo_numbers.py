@@ -23,6 +23,13 @@ def test_pages_show_the_numbers_of_the_record(page: str) -> None:
     assert demo.renewed(text, VALUES) == text
 
 
+@pytest.mark.parametrize("page", demo.PAGES)
+def test_no_paragraph_has_a_line_that_begins_with_a_comment(page: str) -> None:
+    """In Markdown, such a line begins a block of HTML, so that the paragraph ends."""
+    lines = (CHECKOUT / page).read_text().splitlines()
+    assert [line for line in lines if re.match(r" {0,3}<!--demo [\w-]+-->.", line)] == []
+
+
 def test_other_pages_have_no_numbers_of_the_demo() -> None:
     """The demo's mean regret; and every way to write that it takes half a minute."""
     pages = ["README.md", "benchmarks/README.md", *(f"docs/{path.name}" for path in (CHECKOUT / "docs").glob("*.md"))]

@@ -104,6 +104,21 @@ def test_the_search_finds_a_page(browser, address, words, title, place) -> None:
         page.wait_for_url(re.compile(re.escape(address + place)))
 
 
+def test_the_search_finds_an_option_with_its_dashes(browser, address) -> None:
+    """The search would take a dash before a word for "without this word"."""
+    with opened(browser, address) as page:
+        page.get_by_role("textbox", name="Search").press_sequentially("--dry-run")
+        page.locator(".md-search-result__link").first.wait_for()
+
+
+def test_commands_and_their_comments_fit_the_window(browser, address) -> None:
+    too_wide = "[...document.querySelectorAll('pre > code')].filter(of => of.scrollWidth > of.clientWidth).length"
+    with opened(browser, address, DESKTOP) as page:
+        for place in ("", "compare/", "full_scale/"):
+            page.goto(address + place)
+            assert page.evaluate(too_wide) == 0, place
+
+
 def test_a_click_copies_a_block_of_code(browser, address) -> None:
     with opened(browser, address, permissions=["clipboard-read", "clipboard-write"]) as page:
         block = page.locator("pre").first

@@ -47,7 +47,7 @@ CALLS = {
     "Supernet: space": (lambda out: nb.Supernet("s1", 16, 9), "'s1' is a name: give nb.search_space"),
     "Supernet: channels": (lambda out: nb.Supernet(nb.search_space("s1"), "x", 9), "at least 1 channel"),
     "Supernet: preset": (lambda out: nb.Supernet(nb.search_space("s1"), 2, 3, 3), "unknown preset '3'"),
-    "compare": (lambda out: nb.compare("x"), "'x' is not a run folder"),
+    "compare": (lambda out: nb.compare("x"), "there is no folder 'x'"),
     "compare: a number": (lambda out: nb.compare(3), "3 is not a run"),
     "correlate": (lambda out: nb.correlate(3), r"\b3 "),
     "tune": (lambda out: nb.tune(3, out=out), r"^optimizer .*\b3$"),

@@ -97,9 +97,9 @@ class Plan:
             "steps": round(work.steps),
             "forward_flops": work.flops.forward,
             "backward_flops": work.flops.backward,
-            "gpu_memory": work.gpu_memory,
-            "memory": work.memory,
-            "disk": work.disk,
+            "gpu_memory": round(work.gpu_memory),
+            "memory": round(work.memory),
+            "disk": round(work.disk),
             HERE: math.nan if row.seconds is None else row.seconds / 3600,
             **{name: value / 3600 for name, value in zip(self.hours, seconds, strict=True)},
         }

@@ -1,7 +1,7 @@
 """A plan on a screen and in Markdown: work, then expected times, in tables of at most 80 columns."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.experiments.planning.plan import HERE, TOTAL, Plan, Row, total
@@ -16,8 +16,8 @@ WORK = ("runs", "steps", "forward FLOPs", "backward FLOPs", "GPU memory", "main 
 """Headings of the columns of work."""
 LONGEST_NAME = 20
 """In a table that would be too wide, longer names of curves have two lines."""
-TIMES = "expected time"
-"""Heading of the table of times."""
+UNITS = {"hours": 1, "minutes": 60, "seconds": 3600}
+"""Units of a table of times, with their number in an hour."""
 NOTHING = "–"
 """A cell without a value."""
 GAP = "  "
@@ -35,14 +35,14 @@ def show(plan: Plan, console: "Console") -> None:
     print_line = line_printer(console)
     print_line(plan.title)
     has_times = has_dashes = False
-    for headings, lines in (work_table(plan), times_table(plan)):
+    for number_of_table, (headings, lines) in enumerate((work_table(plan), times_table(plan))):
         cells = list(zip(*lines, strict=True))
         kept = [number for number, column in enumerate(cells) if number == 0 or set(column) != {NOTHING}]
         if len(kept) > 1:
             shown, *rows = [[line[number] for number in kept] for line in (headings, *lines)]
             print_line("")
             _show_table(shown, rows, console)
-            has_times, has_dashes = headings[0] == TIMES, has_dashes or any(NOTHING in row for row in rows)
+            has_times, has_dashes = number_of_table == 1, has_dashes or any(NOTHING in row for row in rows)
     print_line("")
     if has_times:
         has_flops = any(row.work.flops.total for row in plan.rows)
@@ -81,18 +81,25 @@ def work_table(plan: Plan) -> tuple[list[str], list[list[str]]]:
 
 def hours_table(plan: Plan) -> tuple[list[str], list[list[str]]]:
     """Return the headings and the lines of the table of expected hours, with a line for all runs."""
-    return _times(plan, "expected hours", hours)
+    return _times(plan, "hours")
 
 
 def times_table(plan: Plan) -> tuple[list[str], list[list[str]]]:
-    """Return the same table with units: seconds, minutes or hours."""
-    return _times(plan, TIMES, time)
+    """Return the same table in hours, minutes or seconds, so that the longest time is at least two of them."""
+    known = [hours for _, values in _lines(plan) for hours in _hours(plan, values) if not math.isnan(hours)]
+    longest = max(known, default=0.0)
+    return _times(plan, next((unit for unit, each in UNITS.items() if each * longest >= 2), "seconds"))
 
 
-def _times(plan: Plan, title: str, cell: Callable[[float], str]) -> tuple[list[str], list[list[str]]]:
-    columns = (HERE, *plan.hours)
-    headings = [title, "here", *(gpu.title for gpu in gpus(plan.gpus))]
-    return headings, [[name, *(cell(values[column]) for column in columns)] for name, values in _lines(plan)]
+def _times(plan: Plan, unit: str) -> tuple[list[str], list[list[str]]]:
+    headings = [f"expected {unit}", "here", *(gpu.title for gpu in gpus(plan.gpus))]
+    cells = ((name, _hours(plan, values)) for name, values in _lines(plan))
+    return headings, [[name, *(two_digits(UNITS[unit] * number) for number in of_row)] for name, of_row in cells]
+
+
+def _hours(plan: Plan, values: dict[str, Any]) -> list[float]:
+    """Return the expected hours of a row, here and on GPUs; NaN if unknown."""
+    return [values[column] for column in (HERE, *plan.hours)]
 
 
 def work_cells(values: dict[str, Any]) -> list[str]:
@@ -116,28 +123,22 @@ def flops(number: float) -> str:
 
 
 def size(number: float) -> str:
-    """Return a number of bytes in words, rounded for an estimate: "1.4 GB", "30 MB"; a dash for 0."""
+    """Return a number of bytes in words, rounded for an estimate: "1.4 GB", "30 MB", "1.2 MB"; a dash for 0."""
     if not number:
         return NOTHING
-    return f"{number / 1e9:.1f} GB" if number >= 1e9 else f"{max(number / 1e6, 1):.0f} MB"
+    if number >= 9.95e6:
+        return f"{number / 1e9:.1f} GB" if number >= 1e9 else f"{number / 1e6:.0f} MB"
+    return f"{max(number / 1e6, 0.1):.1f} MB"
 
 
-def hours(number: float) -> str:
-    """Return a number of hours with two digits: "0.12", "3.4", "1,200"; a dash for NaN."""
+def two_digits(number: float) -> str:
+    """Return a number of hours, minutes or seconds with two digits: "0.12", "3.4", "1,200"; a dash for NaN."""
     if math.isnan(number):
         return NOTHING
     rounded = float(f"{number:.2g}")
     if rounded < 0.01:
         return "<0.01" if number else "0"
     return f"{rounded:,.0f}" if rounded >= 10 else f"{rounded:g}"
-
-
-def time(number: float) -> str:
-    """Return a number of hours in words with two digits: "40 s", "12 min", "1,200 h"; a dash for NaN."""
-    if math.isnan(number) or number >= 2:
-        return NOTHING if math.isnan(number) else f"{hours(number)} h"
-    seconds = 3600 * number
-    return f"{max(float(f'{seconds:.2g}'), 1):.0f} s" if seconds < 120 else f"{float(f'{seconds / 60:.2g}'):.0f} min"
 
 
 def _lines(plan: Plan) -> list[tuple[str, dict[str, Any]]]:

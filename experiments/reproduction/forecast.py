@@ -1,13 +1,13 @@
 """From the jobs of a figure to its plan: their work, and their expected time on this machine."""
 
-from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from typing import NamedTuple
 
+from nasbench1shot1.experiments.planning.notes import duration_note, image_notes
 from nasbench1shot1.experiments.planning.plan import Plan, Row
 from nasbench1shot1.experiments.reproduction.kinds import FigureJob, Pace
-from nasbench1shot1.experiments.reproduction.progress import START_UP, by_stage, first_of_each_pace, missing_images
+from nasbench1shot1.experiments.reproduction.progress import START_UP, by_stage, first_of_each_pace
 from nasbench1shot1.ground.errors import UserError
-from nasbench1shot1.ground.text import duration
 from nasbench1shot1.jobs.job import Workers
 from nasbench1shot1.jobs.makespan import makespan
 from nasbench1shot1.runs.work import Work
@@ -32,25 +32,34 @@ class Timing(NamedTuple):
 def count(jobs: Iterable[FigureJob], counts: Counts, report: Report) -> None:
     """Count the work of jobs, unless work of equal jobs is known already. Official images may be missing."""
     new = {job.task: job for job in jobs if job.task not in counts}
-    if new:
-        report(f"Counting the work of {_kinds(len(new))} …")
-    for task, job in new.items():
+    for task, job in _reported("Counting the work of", new, report):
         counts[task] = job.of.work(job)
 
 
-def _kinds(number: int) -> str:
-    return "the run" if number == 1 else f"{number} kinds of runs"
+def _reported(doing: str, jobs: Mapping[Pace, FigureJob], report: Report) -> Iterator[tuple[Pace, FigureJob]]:
+    """Iterate over jobs by key; report what is being done, and each of several jobs when it begins."""
+    if jobs:
+        report(f"{doing} {'the run' if len(jobs) == 1 else f'{len(jobs)} kinds of runs'} …")
+    for number, (key, job) in enumerate(jobs.items(), start=1):
+        if len(jobs) > 1:
+            report(f"{number}/{len(jobs)} {job.panel}/{job.curve}, {job.of.nouns[0]} of {job.extent}")
+        yield key, job
 
 
-def time_steps(jobs: Sequence[FigureJob]) -> Timing:
-    """Time a few steps of every kind of job on this machine, as far as its tables allow; images may be missing."""
+def time_steps(jobs: Mapping[Pace, FigureJob], workers: Workers, report: Report) -> Timing:
+    """Time a few steps of jobs where they would run, as far as the tables there allow; images may be missing."""
     found = Timing({}, [])
-    for pace, job in first_of_each_pace(jobs).items():
+    for pace, job in _reported("Timing steps of", jobs, report):
         try:
-            found.paces[pace] = job.of.seconds(job)
+            found.paces[pace] = workers.call(seconds_of_unit, job)
         except UserError as error:
             found.failures.append(error.for_command_line)
     return found
+
+
+def seconds_of_unit(job: FigureJob) -> float:
+    """Time a few steps of a job, and return the expected seconds of a unit, such as an epoch."""
+    return job.of.seconds(job)
 
 
 def figure_plan(
@@ -73,9 +82,7 @@ def figure_plan(
     """
     count(jobs, counts, report)
     timed = first_of_each_pace(jobs)
-    if workers is not None:
-        report(f"Timing steps of {_kinds(len(timed))} …")
-    timing = Timing({}, []) if workers is None else workers.call(time_steps, jobs)
+    timing = Timing({}, []) if workers is None else time_steps(timed, workers, report)
     expected = {job.name: _expected_seconds(job, counts, timing.paces, timed) for job in jobs}
     curves = dict[tuple[str, ...], list[FigureJob]]()
     for job in jobs:
@@ -90,8 +97,8 @@ def figure_plan(
         rows.append(Row(f"{panel}/{curve}", own[0].of.nouns[0], len(own), work, known))
     notes = [*map(_untimed, dict.fromkeys(timing.failures))]
     if workers is not None:
-        notes += [f"Steps are timed on random images of the size of {name}." for name in missing_images(jobs)]
         notes += _duration(jobs, expected, workers.count)
+    notes += image_notes((str((job.search or job.options).get("images")) for job in jobs), workers is not None)
     return Plan(title, tuple(rows), tuple(gpus), tuple(notes))
 
 
@@ -104,9 +111,7 @@ def _duration(jobs: Sequence[FigureJob], expected: Mapping[str, float | None], a
     if None in expected.values():
         return []
     lengths = ([expected[job.name] or 0.0 for job in stage] for stage in by_stage(jobs))
-    seconds = sum(makespan(stage, at_once) for stage in lengths)
-    together = f"With {min(at_once, len(jobs))} runs at once, this" if min(at_once, len(jobs)) > 1 else "This"
-    return [f"{together} will take {duration(seconds)} on this machine."]
+    return [duration_note(sum(makespan(stage, at_once) for stage in lengths), min(at_once, len(jobs)))]
 
 
 def _expected_seconds(

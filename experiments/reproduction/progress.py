@@ -34,14 +34,6 @@ def first_of_each_pace(jobs: Sequence[FigureJob]) -> dict[Pace, FigureJob]:
     return found
 
 
-def missing_images(jobs: Sequence[FigureJob]) -> list[str]:
-    """Return the names of the official data sets that jobs need and this machine lacks."""
-    from nasbench1shot1.images.stand_ins import is_missing
-
-    names = dict.fromkeys(str((job.search or job.options).get("images")) for job in jobs)
-    return list(filter(is_missing, names))
-
-
 def seconds_left(job: FigureJob, paces: Paces, done: int) -> float:
     """Return the remaining seconds of a job after `done` units, including the start of its process."""
     return START_UP + (job.units - done) * paces[job.pace]

@@ -13,6 +13,7 @@ from nasbench1shot1.display.axes import save_figure
 from nasbench1shot1.display.colours import Colors
 from nasbench1shot1.display.curves import checked_spread
 from nasbench1shot1.display.style import AnyStyle, Spread
+from nasbench1shot1.experiments.planning.notes import needed_note
 from nasbench1shot1.experiments.reproduction.forecast import figure_plan
 from nasbench1shot1.experiments.reproduction.kinds import FigureJob
 from nasbench1shot1.experiments.reproduction.planning import Reproduction, open_figure
@@ -221,6 +222,7 @@ def show_figure_plan(
     joined: Sequence[str | Path] = (),
     seeds: Sequence[int] | None = None,
     spread: Spread | None = None,
+    gpus: Sequence[str] = USUAL,
     console: "Console | None" = None,
     **options: Any,
 ) -> None:
@@ -238,8 +240,8 @@ def show_figure_plan(
             line_printer(console)(title)
             return
         problems = _missing_data(todo, plan.workers)
-        made = figure_plan(title, todo, {}, USUAL, plan.workers, line_printer(console))
-        show(replace(made, notes=(*made.notes, *problems)), console)
+        made = figure_plan(title, todo, {}, gpus, plan.workers, line_printer(console))
+        show(replace(made, notes=tuple(dict.fromkeys([*made.notes, *problems]))), console)
 
 
 def _missing_data(jobs: Sequence[FigureJob], workers: Workers) -> list[str]:
@@ -251,7 +253,7 @@ def _missing_data(jobs: Sequence[FigureJob], workers: Workers) -> list[str]:
         except InvalidInputError:
             raise
         except UserError as error:  # missing data
-            found[f"Before this can run: {error.for_command_line}."] = None
+            found[needed_note(error)] = None
     return list(found)
 
 

@@ -211,10 +211,10 @@ class BlackBoxStudy(RunRecord):
         repeats = self.config["repeats"]
         is_exact = self.goal.judge.fidelity == "exact"
         source = "exact" if is_exact else source_text(summary["measured_test_errors"] / repeats)
+        spread = {f"standard deviation of {regret}": "std", f"median {regret}": "median"} if repeats > 1 else {}
         return {
             f"mean {regret}": f"{text(values['mean'])} ({source}; n = {repeats:,})",
-            f"standard deviation of {regret}": text(values["std"]),
-            f"median {regret}": text(values["median"]),
+            **{name: text(values[key]) for name, key in spread.items()},
             **found,
         }
 
@@ -458,6 +458,20 @@ def summarise(config: Mapping[str, Any], lines: Sequence[Mapping[str, Any]]) -> 
         "mean_evaluations": statistics.fmean(line["evaluations"] for line in lines),
         "mean_simulated_seconds": None if None in seconds else statistics.fmean(seconds),
     }
+
+
+def final_regrets_text(goal: Goal, regrets: Mapping[str, float], searches: int) -> str:
+    """Return the test regrets at the end of searches in words; a single search has neither a spread nor a median.
+
+    Args:
+        goal: what the searches look for.
+        regrets: what `statistics_of` returned for their test regrets.
+        searches: their number.
+    """
+    mean, std, median = (goal.text(regrets[name]) for name in ("mean", "std", "median"))
+    if searches == 1:
+        return f"{goal.title} of the final incumbent: {mean}"
+    return f"{goal.title} of the final incumbents: {mean} ± {std} (standard deviation), median {median}"
 
 
 def statistics_of(values: Sequence[float | None]) -> dict[str, float] | None:

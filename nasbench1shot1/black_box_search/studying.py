@@ -9,7 +9,7 @@ from rich.console import Console
 from nasbench1shot1.black_box_search.goal import FEEDBACK, describe_feedback
 from nasbench1shot1.black_box_search.options import BlackBoxOptions, black_box_options, recorded_study
 from nasbench1shot1.black_box_search.ranges import run_ranges
-from nasbench1shot1.black_box_search.record import FIGURE, BlackBoxStudy, summarise
+from nasbench1shot1.black_box_search.record import FIGURE, BlackBoxStudy, final_regrets_text, summarise
 from nasbench1shot1.black_box_search.repeats import Repeats, table_of_study, with_table
 from nasbench1shot1.display.axes import save_figure
 from nasbench1shot1.display.options import figure_style
@@ -160,8 +160,7 @@ class BlackBoxKind(Kind[BlackBoxOptions, Repeats, BlackBoxStudy, RunWriter[Black
         figure = regret_figure([run], spread=spread, style=style, note=begun.state.describe_budgets())
         save_figure(figure, picture)
         source = "" if goal.judge.fidelity == "exact" else f" ({measured_text(run.lines)})"
-        mean, std, median = (goal.text(regrets[name]) for name in ("mean", "std", "median"))
-        print_line(f"{goal.title} of the final incumbents: {mean} ± {std}, median {median}{source}")
+        print_line(f"{final_regrets_text(goal, regrets, len(run.lines))}{source}")
         if (baseline := run.baseline) is not None and baseline.test_regret is not None:
             source = f" ({named})" if (named := goal.source(baseline.test_measured)) else ""
             print_line(f"{goal.title} of the baseline, {baseline.words}: {goal.text(baseline.test_regret)}{source}")
@@ -210,7 +209,8 @@ def announce(repeats: Repeats, study: BlackBoxStudy, console: Console) -> None:
     ends = [f"{config.seconds:,.0f} simulated seconds"] if config.seconds is not None else []
     ends += [counted(config.evaluations, "training")] if config.evaluations is not None else []
     first = f", from number {config.first_repeat}," if config.first_repeat else ""
-    print_line(f"{counted(config.repeats, 'search')}{first} of {' or '.join(ends)} each")
+    each = " each" if config.repeats > 1 else ""
+    print_line(f"{counted(config.repeats, 'search')}{first} of {' or '.join(ends)}{each}")
     bounds = repeats.baseline.sentence if repeats.baseline else ""
     for sentence in filter(None, (repeats.goal.sentence(), bounds)):
         print_line(sentence)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Generic, Self, TypeVar
 
-from nasbench1shot1.commands.dry_run import check_dry_run, show_dry_run
+from nasbench1shot1.commands.dry_run import USUAL_GPUS, GPUOptions, check_dry_run, show_dry_run
 from nasbench1shot1.commands.help_screen import default_variants
 from nasbench1shot1.commands.options import Asked, Hidden, Positional
 from nasbench1shot1.display.options import PICTURES
@@ -26,7 +26,7 @@ class Correlate(Generic[Options]):
         "What to evaluate": ("epochs", "architectures", "copies", "seed", *BOUNDS),
         "Measuring": ("images", "batch_norm", "preset", "budgets", "table", "resamples"),
         "Pictures": PICTURES,
-        "Running": ("out", "resume", "dry_run"),
+        "Running": ("out", "resume", "dry_run", "gpus"),
     }
 
     folder: Annotated[Positional[Path | None], Form("RUN", "(required)")] = None
@@ -37,6 +37,8 @@ class Correlate(Generic[Options]):
     """Folder of the ranking. Default: RUN/ranking."""
     dry_run: bool = False
     """Print FLOPs, memory, disk and expected hours, and stop; official images may be missing."""
+    expected: GPUOptions = USUAL_GPUS
+    """The GPUs of a dry run."""
     resume: Path | None = None
     """Folder of a stopped ranking to resume. Cannot be combined with other options."""
 
@@ -65,10 +67,11 @@ class Correlate(Generic[Options]):
         from nasbench1shot1.registry import import_trusted
 
         given = {name: value for name, value in vars(self.ranking).items() if name in self.named}
+        self.expected.check(self.dry_run)
         if self.dry_run:
             check_dry_run(resume=self.resume)
             import_trusted(self.allow_module)
-            show_dry_run("correlate", run=self.folder, **given)
+            show_dry_run("correlate", self.expected, run=self.folder, **given)
             return
         correlate(self.folder, out=self.out, resume=self.resume, allow_module=self.allow_module, **given)
 

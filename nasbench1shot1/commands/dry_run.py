@@ -1,14 +1,33 @@
 """What `--dry-run` of commands does: plans of runs, and their screens."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.ground.errors import InvalidInputError, option, switch
 from nasbench1shot1.ground.text import print_to_stderr
-from nasbench1shot1.runs.devices import USUAL
+from nasbench1shot1.runs.devices import USUAL, GPUName
 
 if TYPE_CHECKING:
     from nasbench1shot1.experiments.planning.plan import Plan
+
+
+@dataclass(frozen=True, kw_only=True)
+class GPUOptions:
+    """The GPUs of a dry run."""
+
+    gpus: tuple[GPUName, ...] | None = None
+    """With --dry-run: GPUs whose hours are expected, from their published throughput. Default: rtx-2080-ti, v100, a100
+    and h100."""
+
+    def check(self, is_dry: bool) -> None:
+        """Raise InvalidInputError for GPUs that are given without a dry run."""
+        if self.gpus is not None and not is_dry:
+            raise InvalidInputError(f"{option('gpus')} is for plans: add {switch('dry_run')}, or remove it")
+
+
+USUAL_GPUS = GPUOptions()
+"""The default of commands."""
 
 
 def make_plan(what: str, gpus: Sequence[str] = USUAL, measure: bool = True, **options: Any) -> "Plan":
@@ -26,9 +45,9 @@ def show_plan(made: "Plan") -> None:
     show(made, literal_console())
 
 
-def show_dry_run(command: str, **options: Any) -> None:
+def show_dry_run(command: str, on: GPUOptions = USUAL_GPUS, **options: Any) -> None:
     """Print the plan of the runs of a command instead of running them: what `--dry-run` does."""
-    show_plan(make_plan(command, **options))
+    show_plan(make_plan(command, on.gpus or USUAL, **options))
 
 
 def check_dry_run(**others: object) -> None:

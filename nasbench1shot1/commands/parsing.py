@@ -1,5 +1,6 @@
 """Parsing of a command line by cyclopts; an error is one sentence."""
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import MISSING
@@ -20,6 +21,10 @@ NONE = "None"
 """The text for None on the command line."""
 _TRUTH = {"yes": True, "true": True, "no": False, "false": False}
 _WORDS = {int: "a whole number", float: "a number", YES_NO: "yes or no"}
+_KINDS = {"over": "axis (--over)", "gpus": "GPU"}
+"""What messages call the values of an option, where its name does not say it."""
+_NUMBERS = re.compile(r"\d+([-,]\d+)+")
+"""Several whole numbers, as in "0-5" and "1,3,8"."""
 
 
 def parse(
@@ -80,7 +85,7 @@ def _app(name: str, options: Sequence[Option]) -> cyclopts.App:
     def command(**_: Any) -> None:
         pass
 
-    parameters = sorted((_parameter(name, option) for option in options), key=lambda parameter: parameter.kind)
+    parameters = sorted((_parameter(name, option, options) for option in options), key=lambda parameter: parameter.kind)
     command.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
     command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     app = cyclopts.App(name=name, help_flags=(), version_flags=())
@@ -88,11 +93,11 @@ def _app(name: str, options: Sequence[Option]) -> cyclopts.App:
     return app
 
 
-def _parameter(name: str, option: Option) -> Parameter:
+def _parameter(name: str, option: Option, options: Sequence[Option]) -> Parameter:
     if option.flag and option.kind is bool:
         return Parameter(option.name, Parameter.KEYWORD_ONLY, default=None, annotation=bool)
     how = cyclopts.Parameter(
-        converter=partial(_values, name, option),
+        converter=partial(_values, name, option, next((x.flag for x in options if x.name == f"{option.name}s"), None)),
         allow_repeating=True,
         consume_multiple=option.takes_several,
         negative="",
@@ -110,15 +115,16 @@ def _repeats(option: Option) -> bool:
     return any(isinstance(extra, Form) and extra.repeats for extra in option.extras)
 
 
-def _values(name: str, option: Option, _: Any, tokens: Sequence[cyclopts.Token]) -> Any:
+def _values(name: str, option: Option, plural: str | None, _: Any, tokens: Sequence[cyclopts.Token]) -> Any:
     """Convert what was given for an option; each of several arguments without a flag is converted alone."""
-    values = tuple(_value(name, option, token.value) for token in tokens)
+    values = tuple(_value(name, option, plural, token.value) for token in tokens)
     if _repeats(option):
         return ",".join(values)
     return values if option.takes_several and option.flag else values[-1]
 
 
-def _value(name: str, option: Option, text: str) -> Any:
+def _value(name: str, option: Option, plural: str | None, text: str) -> Any:
+    """Convert a text; `plural` is the flag of an option for several values, such as "--seeds" for "--seed"."""
     if text == "":  # such as "$FOLDER" with FOLDER unset; as a path, it would mean the current folder
         raise InvalidInputError(f"{option.flag or 'an argument'} is '', an empty string: give a value, or remove it")
     if option.is_optional and text == NONE:
@@ -128,11 +134,12 @@ def _value(name: str, option: Option, text: str) -> Any:
     if option.kind is not YES_NO and option.choices:
         if text in option.choices:
             return text
-        kind = f"axis ({option.flag})" if option.name == "over" else option.name.replace("_", " ")
+        kind = _KINDS.get(option.name, option.name.replace("_", " "))
         raise unknown_name(kind, text, option.choices, more=f"; see {_help(name)}")
     with suppress(ValueError, TypeError):
         return option.kind(text)
-    raise _refusal(name, f"{option.flag} must be {_WORDS[option.kind]}, not '{shorten(text)}'")
+    meant = f"; did you mean {plural} {shorten(text)}?" if plural and _NUMBERS.fullmatch(text) else ""
+    raise _refusal(name, f"{option.flag} must be {_WORDS[option.kind]}, not '{shorten(text)}'{meant}")
 
 
 def _refuse_unknown(name: str, options: Sequence[Option], word: str, explain: Callable[[str], object]) -> NoReturn:

@@ -41,7 +41,7 @@ class Report:
     }
 
     runs: Annotated[Positional[tuple[Path, ...]], Form("RUN …")]
-    """Folders of the runs; several only with --html."""
+    """The folder of a run; with --html, also several folders."""
     table: TableName | None = None
     """Folder or name of the table to score on. Default: the table in use; with --html, the recorded regrets."""
     reference: Reference | None = None
@@ -172,7 +172,7 @@ class Report:
 
     def _report_black_box(self, study: "BlackBoxStudy") -> None:
         """Write and print the report of a black-box study."""
-        from nasbench1shot1.black_box_search.record import FIGURE
+        from nasbench1shot1.black_box_search.record import FIGURE, final_regrets_text
         from nasbench1shot1.experiments.reports import write_black_box_report
         from nasbench1shot1.registry import table_of_run
         from nasbench1shot1.runs.folder import CONFIG
@@ -191,9 +191,8 @@ class Report:
         if regrets is None:
             print_to_stdout(f"The table lacks {goal.regret}s of final incumbents, so no picture was drawn.")
         else:
-            mean, std, median = (goal.text(regrets[name]) for name in ("mean", "std", "median"))
             measured = f"{summary['measured_test_errors']:,} of {counted(len(study.lines), 'value')} are measured"
-            print_to_stdout(f"{goal.title} of the final incumbents: {mean} ± {std}, median {median} ({measured})")
+            print_to_stdout(f"{final_regrets_text(goal, regrets, len(study.lines))} ({measured})")
             print_to_stdout(f"Picture: {out / picture_name(FIGURE, format)}")
         if "unfinished" in summary:
             print_to_stdout(summary["unfinished"])

@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
-from nasbench1shot1.commands.dry_run import check_dry_run
+from nasbench1shot1.commands.dry_run import USUAL_GPUS, GPUOptions, check_dry_run
 from nasbench1shot1.commands.options import Hidden, Positional
 from nasbench1shot1.display.options import PICTURES, USUAL_PICTURES, PictureOptions
 from nasbench1shot1.display.style import Spread
 from nasbench1shot1.ground.text import print_to_stdout
 from nasbench1shot1.jobs.pool import WorkerOptions
+from nasbench1shot1.runs.devices import USUAL
 from nasbench1shot1.runs.machine import Device
 from nasbench1shot1.runs.options import Form, Images, Names, Range, Seeds, TableName, option_names
 
@@ -46,7 +47,7 @@ class Reproduce:
     """
 
     GROUPS: ClassVar[Mapping[str, Sequence[str]]] = {
-        "What to reproduce": ("scale", "only", "seeds", "join", "dry_run", "draw_only", "records", "pack"),
+        "What to reproduce": ("scale", "only", "seeds", "join", "dry_run", "gpus", "draw_only", "records", "pack"),
         "Searches and trainings": ("epochs", "images", "preset", "space", "seconds", "evaluations", "repeats", "table"),
         "Workers": option_names(WorkerOptions),
         "Pictures": (*PICTURES, "spread"),
@@ -69,6 +70,8 @@ class Reproduce:
     """Where the searches, trainings or studies run."""
     dry_run: bool = False
     """List the runs with their expected time, memory and disk space, and stop; official images may be missing."""
+    expected: GPUOptions = USUAL_GPUS
+    """The GPUs of a dry run."""
     draw_only: bool = False
     """Draw the finished runs and start none."""
     records: Path | None = None
@@ -131,9 +134,10 @@ class Reproduce:
             **self.where.given,
             **{name: getattr(self, name) for name in GIVEN if name in self.named},
         }
+        self.expected.check(self.dry_run)
         if self.dry_run:
             check_dry_run(draw_only=self.draw_only, records=self.records, pack=self.pack)
-            show_figure_plan(self.figure, **asked)
+            show_figure_plan(self.figure, gpus=self.expected.gpus or USUAL, **asked)
             return
         reproduce(
             self.figure,

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Generic, Self, TypeVar
 
 from nasbench1shot1.commands.arguments import optimizer_name
-from nasbench1shot1.commands.dry_run import check_dry_run, show_dry_run
+from nasbench1shot1.commands.dry_run import USUAL_GPUS, GPUOptions, check_dry_run, show_dry_run
 from nasbench1shot1.commands.help_screen import OWN, default_variants
 from nasbench1shot1.commands.options import Asked, Hidden
 from nasbench1shot1.display.options import PICTURES
@@ -47,7 +47,7 @@ MEASURING = (
         "reference",
     ),
 )
-RUNNING = ("out", "overwrite", "resume", "dry_run", "tensorboard", "allow_module")
+RUNNING = ("out", "overwrite", "resume", "dry_run", "gpus", "tensorboard", "allow_module")
 SCALE = ("scale", "images", "images_per_half", "image_side", "channels", "cells", "batch_size")
 
 
@@ -99,6 +99,8 @@ class Search(Generic[Own]):
     standard deviation. Default: ci."""
     dry_run: bool = False
     """Print steps, FLOPs, memory, disk and expected hours, and stop; official images may be missing."""
+    expected: GPUOptions = USUAL_GPUS
+    """The GPUs of a dry run."""
     tensorboard: bool = False
     """Write event files for TensorBoard into the run's folder. In a checkout, first run
     pip install '.[tensorboard]'."""
@@ -144,6 +146,7 @@ class Search(Generic[Own]):
         given = {name: value for name, value in options.items() if name in self.named}
         where: dict[str, Any] = {"out": self.out, "resume": self.resume, "allow_module": self.allow_module}
         where |= {"overwrite": self.overwrite, "tensorboard": self.tensorboard}
+        self.expected.check(self.dry_run)
         if self.dry_run:
             self._plan(given)
             return
@@ -173,7 +176,7 @@ class Search(Generic[Own]):
     def _plan(self, given: Mapping[str, Any]) -> None:
         check_dry_run(resume=self.resume, overwrite=self.overwrite)
         seeds = None if self.seeds is None else parse_seeds(self.seeds)
-        show_dry_run("search", seeds=seeds, **self.where.given, **given)
+        show_dry_run("search", self.expected, seeds=seeds, **self.where.given, **given)
 
 
 def search_variants(name: str) -> dict[str, dict[str, Any]]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Self, TypeV
 from nasbench1shot1.architecture import is_text_form
 from nasbench1shot1.cell_training.options import TrainingOptions, check_options, options_of
 from nasbench1shot1.commands.arguments import check_not_truncated
-from nasbench1shot1.commands.dry_run import check_dry_run, show_dry_run
+from nasbench1shot1.commands.dry_run import USUAL_GPUS, GPUOptions, check_dry_run, show_dry_run
 from nasbench1shot1.commands.help_screen import default_variants
 from nasbench1shot1.commands.options import Asked, Hidden, Positional
 from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError, UserError, option
@@ -61,7 +61,7 @@ class Train(Generic[Options]):
         "Measuring": ("evaluate_every", "table"),
         "Several architectures": ("list", "seeds", "into"),
         "Workers": option_names(WorkerOptions),
-        "Running": ("out", "resume", "dry_run"),
+        "Running": ("out", "resume", "dry_run", "gpus"),
     }
 
     what: Annotated[Positional[str | None], Form("[ARCHITECTURE]")] = None
@@ -89,6 +89,8 @@ class Train(Generic[Options]):
     dry_run: bool = False
     """Print the number of trainings, steps, FLOPs, memory, disk and expected hours, and stop; official images may be
     missing."""
+    expected: GPUOptions = USUAL_GPUS
+    """The GPUs of a dry run."""
     where: ListWorkers = ListWorkers()
     """Where the trainings of a list run."""
 
@@ -117,6 +119,7 @@ class Train(Generic[Options]):
         from nasbench1shot1.ground.text import literal_console
         from nasbench1shot1.tables.table import load_table
 
+        self.expected.check(self.dry_run)
         if self.list is not None:
             self._train_list(self.list)
             return
@@ -130,7 +133,7 @@ class Train(Generic[Options]):
             check_dry_run(resume=self.resume)
             if self.what is None:
                 raise InvalidInputError(f"no architecture is given: name one, or add {option('list', 'FILE')}")
-            show_dry_run("train", architecture=self.what, table=table, **given)
+            show_dry_run("train", self.expected, architecture=self.what, table=table, **given)
             return
         training = train_cell(self.what, out=self.out, resume=self.resume, table=table, console=console, **given)
         compare(training, table, console)
@@ -157,7 +160,7 @@ class Train(Generic[Options]):
             },
         )
         if self.dry_run:
-            show_dry_run("train", architectures=entries, **where, **options)
+            show_dry_run("train", self.expected, architectures=entries, **where, **options)
             return
         train_list(entries, into=self.into, console=literal_console(), **where, **options)
 

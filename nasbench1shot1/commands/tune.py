@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Generic, Self, TypeVar
 
 from nasbench1shot1.commands.arguments import optimizer_name
-from nasbench1shot1.commands.dry_run import check_dry_run, show_dry_run
+from nasbench1shot1.commands.dry_run import USUAL_GPUS, GPUOptions, check_dry_run, show_dry_run
 from nasbench1shot1.commands.help_screen import OWN
 from nasbench1shot1.commands.options import Asked, Hidden
 from nasbench1shot1.commands.search import MEASURING, RUNNING, SCALE, WEIGHTS, search_variants
@@ -67,6 +67,8 @@ class Tune(Generic[Own]):
     """Folder of the new study; it must not exist. Default: runs/tune-OPTIMIZER-SPACE-TUNER-SEED."""
     dry_run: bool = False
     """Print steps, FLOPs, memory, disk and expected hours, and stop; official images may be missing."""
+    expected: GPUOptions = USUAL_GPUS
+    """The GPUs of a dry run."""
     resume: Path | None = None
     """Folder of a stopped study to resume. Only --iterations may increase; --workers and --scheduler may change."""
     allow_module: str | None = None
@@ -107,8 +109,9 @@ class Tune(Generic[Own]):
 
         options = {**vars(self.common), **vars(self.own), **vars(self.tuning), **vars(self.where)}
         given = {name: value for name, value in options.items() if name in self.named}
+        self.expected.check(self.dry_run)
         if self.dry_run:
             check_dry_run(resume=self.resume)
-            show_dry_run("tune", **given)
+            show_dry_run("tune", self.expected, **given)
             return
         tune(out=self.out, resume=self.resume, allow_module=self.allow_module, **given)

@@ -42,9 +42,10 @@ def listed_lines(text: str) -> Iterator[tuple[int, str]]:
     return ((number, line) for number, line in lines if line)
 
 
-def markdown_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a table in Markdown, with a line break at its end."""
-    lines = [headings, ["---"] * len(headings), *rows]
+def markdown_table(headings: Sequence[str], rows: Iterable[Sequence[str]], numbers: Collection[int] = ()) -> str:
+    """Return a table in Markdown, with a line break at its end; the columns `numbers` are aligned to the right."""
+    rules = ["---:" if column in numbers else "---" for column in range(len(headings))]
+    lines = [headings, rules, *rows]
     return "".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |\n" for line in lines)
 
 

@@ -155,7 +155,7 @@ def load_images(name_or_path: str | Path, verify: bool = True) -> ImageSet:
             verify_columns(folder, columns, meta)
         return _image_set(name, columns, of, meta["sha256"])
     if name in DATA_SETS:
-        raise UserError(f"{DATA_SETS[name].title} is not installed: {how_to_install(name)}")
+        raise not_installed(name)
     path = as_path(name, "images")
     if path.suffix == ".npz" or path.name != name:  # the name of a set has neither a suffix nor folders
         if not path.is_file():
@@ -165,6 +165,11 @@ def load_images(name_or_path: str | Path, verify: bool = True) -> ImageSet:
         columns, of = read_images(path)
         return _image_set(path.stem, columns, of, content_sha256(columns))
     raise unknown_name("image set", name, {SAMPLE_NAME, *DATA_SETS, *imported_names()})
+
+
+def not_installed(name: str) -> UserError:
+    """Return the error for an official data set that is not imported yet."""
+    return UserError(f"{DATA_SETS[name].title} is not installed: {how_to_install(name)}")
 
 
 def quick_side(name_or_path: str, wanted: int) -> int:

@@ -186,7 +186,8 @@ def _cost_to_evaluate(state: SearchState, epoch: int, meter: Meter) -> Amount:
     shared, rows = measured.shared_weights(epoch), torch.from_numpy(half[: meter.images])
     with torch.no_grad():
         mixing = state.method.evaluation_mixing()
-    shared.scores([mixing], rows[:1])  # the first is slower
+    if meter.warms_up:
+        shared.scores([mixing], rows[:1])  # the first is slower
     cost = meter.of(lambda: shared.scores([mixing], rows)) / shared.images_passed(1, len(rows))
     size = MIXED_BATCH if state.method.evaluates_with_noise else len(half)  # a new sample for every batch
     everything = state.shared_weights(epoch)
@@ -213,7 +214,8 @@ def cost_to_score(state: SearchState, scorings: Sequence[tuple[int, int]], meter
     def cost_per_image(architectures: int, images: int) -> Amount:
         shared = measured.shared_weights(0)
         rows = shared.rows(images, state.generator("expectation", 0))
-        shared.errors(some[:architectures], rows[:1])  # the first is slower because it prepares what all share
+        if meter.warms_up:
+            shared.errors(some[:architectures], rows[:1])  # the first is slower because it prepares what all share
         cost = meter.of(lambda: shared.errors(some[:architectures], rows))
         return cost / shared.images_passed(architectures, len(rows))
 

@@ -11,7 +11,7 @@ import torch
 
 from nasbench1shot1.one_shot_search.loop import Step, training_steps
 from nasbench1shot1.one_shot_search.state import SearchState
-from nasbench1shot1.runs.counting import OperationCounter, size_of
+from nasbench1shot1.runs.counting import OperationCounter, count_flops, size_of
 
 Amount = Any
 """A number, or an array of numbers: what a `Meter` measures."""
@@ -34,10 +34,12 @@ class Meter(Protocol):
     Attributes:
         images: number of images on which the one-shot error is measured.
         scored_images: largest number of images on which scoring by shared weights is measured.
+        warms_up: whether the first pass differs from later ones, so that it runs before others are measured.
     """
 
     images: int
     scored_images: int
+    warms_up: bool
 
     def measured(self, state: SearchState) -> SearchState:
         """Return the search whose steps are measured: the search itself, or one with fewer images."""
@@ -58,7 +60,7 @@ class Meter(Protocol):
 class Clock:
     """Measures seconds."""
 
-    images, scored_images = TIMED_IMAGES, TIMED_SCORED_IMAGES
+    images, scored_images, warms_up = TIMED_IMAGES, TIMED_SCORED_IMAGES, True
 
     def measured(self, state: SearchState) -> SearchState:
         """Return the search itself."""
@@ -109,6 +111,7 @@ class FlopMeter:
     """
 
     images = scored_images = COUNTED_IMAGES
+    warms_up = False  # what a first pass prepares costs no FLOPs
 
     def __init__(self) -> None:
         self.step_memory = 0.0
@@ -128,9 +131,7 @@ class FlopMeter:
 
     def of(self, action: Callable[[], object]) -> Amount:
         """Return the FLOPs of an action."""
-        with OperationCounter() as counter:
-            action()
-        return np.array(counter.flops)
+        return np.array(count_flops(action))
 
     def of_batch(self, state: SearchState, action: Callable[[SearchState], object]) -> Amount:
         """Return the FLOPs of an action on a search, which are proportional to the size of its batches."""

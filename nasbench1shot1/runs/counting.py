@@ -16,16 +16,21 @@ from nasbench1shot1.runs.work import Flops
 class OperationCounter(TorchDispatchMode):
     """A context that counts the FLOPs inside it, and the memory of the tensors that are created inside it.
 
+    Args:
+        watches_memory: whether memory is counted, too, which takes longer.
+
     Attributes:
         forward, backward: as in `Flops`.
         peak: the most bytes that these tensors occupied at one time. Memory that an operation uses only internally is
             not included.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, watches_memory: bool = True) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.forward = self.backward = self.peak = 0
+        self._watches_memory = watches_memory
         self._live, self._storages, self._tracker = 0, set[int](), ModuleTracker()
+        self._indivisible = {torch.ops.prim.device.default}
 
     @property
     def flops(self) -> Flops:
@@ -35,10 +40,11 @@ class OperationCounter(TorchDispatchMode):
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Compute and count an operation; one that consists of others, such as a dense layer, is divided into them."""
         kwargs, kind = kwargs or {}, func._overloadpacket
-        if kind not in flop_registry and func is not torch.ops.prim.device.default:
+        if kind not in flop_registry and func not in self._indivisible:
             with self:
                 if (divided := func.decompose(*args, **kwargs)) is not NotImplemented:
                     return divided
+            self._indivisible.add(func)
         result = func(*args, **kwargs)
         if kind in flop_registry:
             flops = flop_registry[kind](*args, **kwargs, out_val=result)
@@ -46,7 +52,8 @@ class OperationCounter(TorchDispatchMode):
                 self.backward += flops
             else:
                 self.forward += flops
-        self._watch(result, (args, kwargs))
+        if self._watches_memory:
+            self._watch(result, (args, kwargs))
         return result
 
     def _watch(self, result: Any, given: Any) -> None:
@@ -71,7 +78,7 @@ class OperationCounter(TorchDispatchMode):
 
 def count_flops(action: Callable[[], object]) -> Flops:
     """Return the FLOPs of an action, such as a training step."""
-    counter = OperationCounter()
+    counter = OperationCounter(watches_memory=False)
     with counter:
         action()
     return counter.flops

@@ -54,6 +54,8 @@ def read_description(folder: Path) -> tuple[str, dict[str, Any]]:
     """
     path = folder / CONFIG
     if not path.is_file():
+        if not folder.is_dir() and not is_abandoned(folder):
+            raise InvalidInputError(f"there is no folder '{folder}': give the folder of a run")
         raise InvalidInputError(f"'{folder}' is not a run folder: {_missing(folder)}")
     content = read_object(path)
     kind = content.pop(KIND, None)
@@ -91,8 +93,6 @@ def _missing(folder: Path) -> str:
             f"a search with {switch('overwrite')} was killed before it began; use "
             f"{command('search', {'resume': folder})} to restore the old search"
         )
-    if not folder.is_dir():
-        return "there is no such folder"
     if groups := sorted(path.parent.name for path in folder.glob(f"*/{CONFIG}"))[:1]:
         return f"{CONFIG} is missing; it holds several runs, so name one of them, such as {folder / groups[0]}"
     return f"{CONFIG} is missing"

@@ -20,10 +20,12 @@ from refusals import fails, missing, refuses
 from rich.console import Console
 
 import nasbench1shot1 as nb
+from nasbench1shot1 import cli
 from nasbench1shot1.black_box_optimizer import Query
 from nasbench1shot1.black_box_search import studying
 from nasbench1shot1.black_box_search.drawing import caption
 from nasbench1shot1.display.axes import ZERO_NOTE, save_figure
+from nasbench1shot1.ground.text import percent
 from nasbench1shot1.tables.columns import Column
 
 QUIET = Console(quiet=True)
@@ -214,6 +216,17 @@ def test_without_test_values_a_study_has_no_picture(tmp_path: Path) -> None:
     assert made.is_finished and made.summary["test_regret"] is None
     assert made.final["test_regret"].isna().all() and made.final["validation_regret"].notna().all()
     assert not (made.folder / "regret.png").exists()
+
+
+def test_a_single_search_has_no_spread_on_screens(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A standard deviation of one value does not exist."""
+    made = study(tmp_path / "made", repeats=1, evaluations=10, console=Console(width=200))
+    cli.main(["report", str(made.folder)])
+    said = capsys.readouterr().out
+    assert "1 search of 10 trainings\n" in said
+    regret = percent(made.final["test_regret"].item())
+    assert said.count(f"Test regret of the final incumbent: {regret} (") == 2 and "±" not in said
+    assert f"{regret} (" in made._repr_html_() and "deviation" not in made._repr_html_()
 
 
 def test_resuming_with_another_optimizer_is_reported(tmp_path: Path) -> None:

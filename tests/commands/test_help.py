@@ -142,7 +142,17 @@ def test_every_common_option_of_a_search_is_under_its_heading(shown: Shown) -> N
 
 
 RUNNING = {
-    *("--out", "--overwrite", "--resume", "--dry-run", "--tensorboard", "--allow-module", "--device", "--threads"),
+    *(
+        "--out",
+        "--overwrite",
+        "--resume",
+        "--dry-run",
+        "--gpus",
+        "--tensorboard",
+        "--allow-module",
+        "--device",
+        "--threads",
+    ),
     *("--precision", "--compile", "--keep-weights-every"),
 }
 

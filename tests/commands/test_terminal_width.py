@@ -153,8 +153,19 @@ def test_a_stream_that_is_not_a_file_is_written_to(stream: object, monkeypatch: 
         ("blackbox --seed", "--seed needs a value (see nb1shot1 blackbox --help)"),
         (
             "report",
-            "an argument is missing: give folders of the runs; several only with --html (see nb1shot1 report --help)",
+            "an argument is missing: give the folder of a run; with --html, also several folders (see nb1shot1 report "
+            "--help)",
         ),
+        (
+            "search --seed 0-3",
+            "--seed must be a whole number, not '0-3'; did you mean --seeds 0-3? (see nb1shot1 search --help)",
+        ),
+        ("search --seed x", "--seed must be a whole number, not 'x' (see nb1shot1 search --help)"),
+        (
+            "blackbox --seed 0,1",  # the command has no --seeds
+            "--seed must be a whole number, not '0,1' (see nb1shot1 blackbox --help)",
+        ),
+        ("search --gpus v100", "--gpus is for plans: add --dry-run, or remove it"),
         ("query", "an argument is missing: give an architecture, or the hash of a cell (see nb1shot1 query --help)"),
     ],
 )

@@ -34,7 +34,7 @@ def folder(tmp_path_factory) -> Path:
 CASES = {
     "no runs": ([], {}, r"^no run "),
     "not a run": (["nothing"], {}, r"nothing' .*config\.json"),
-    "no folder": (["nowhere"], {}, r"nowhere' .*no such folder"),
+    "no folder": (["nowhere"], {}, r"no folder '.*nowhere'"),
     "twice": (["one", "two", "seeds/../one"], {}, r"one' .*twice"),
     "in its group": (["seeds", "seeds/seed-1"], {}, r"seed-1' .*twice with its group"),
     "its group": (["seeds/seed-1", "seeds"], {}, r"seed-1' .*twice with its group"),

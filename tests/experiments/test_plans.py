@@ -19,7 +19,7 @@ from nasbench1shot1 import cli
 from nasbench1shot1.experiments import all_plans
 from nasbench1shot1.experiments.all_plans import BEGIN, END, AllPlans, written_rows
 from nasbench1shot1.experiments.planning.plan import Plan, Row, total
-from nasbench1shot1.experiments.planning.screen import flops, hours, show, size, time, work_table
+from nasbench1shot1.experiments.planning.screen import flops, show, size, times_table, two_digits, work_table
 from nasbench1shot1.experiments.plans import COMMANDS, make_plan
 from nasbench1shot1.experiments.reproduction.figures import FIGURES
 from nasbench1shot1.images import stand_ins
@@ -138,7 +138,8 @@ def test_a_figure_is_planned_without_images_at_full_scale(nowhere: Path, untimed
     of_all = Work(flops=Flops(row["forward_flops"], row["backward_flops"]))
     assert row["hours_v100"] == pytest.approx(GPUS["v100"].seconds(of_all) / 3600)
     assert list(frame.columns[-2:]) == ["hours_here", "hours_v100"]
-    assert "throughput" in frame.attrs["formula"] and "cifar10" in " ".join(frame.attrs["notes"])
+    assert "throughput" in frame.attrs["formula"]
+    assert not missing(" ".join(frame.attrs["notes"]), "size of cifar10.", "Before this can run: CIFAR-10 is not")
     assert list(nowhere.iterdir()) == []
 
 
@@ -150,8 +151,12 @@ def test_curves_that_differ_only_in_hyperparameters_are_counted_once(monkeypatch
     made = make_plan("figure12", measure=False, only=["darts"], scale="quick", device="cpu")
     assert len(made.rows) == 5 and len(counted) == 1
     assert [row.work.steps for row in made.rows] == [2] * 5  # of two seeds
-    make_plan("longer-searches", measure=False, only=["darts-s1"], scale="quick", device="cpu")
+    told: list[str] = []
+    only = {"only": ["darts-s1"], "scale": "quick", "device": "cpu"}
+    make_plan("longer-searches", measure=False, report=told.append, **only)
     assert len(counted) == 1 + 3  # lengths
+    assert told[0] == "Counting the work of 3 kinds of runs …" and len(told) == 4
+    assert told[1] == "1/3 darts-s1/epochs-50, search of 15 epochs" and told[3].endswith(", search of 60 epochs")
 
 
 def test_searches_of_equal_pace_take_time_in_proportion_to_their_flops(
@@ -224,7 +229,9 @@ def test_a_ranking_is_planned_from_its_run(tmp_path: Path, capsys: pytest.Captur
     assert (one["kind"], one["part"], one["steps"], one["backward_flops"]) == ("ranking", "s1/darts", 0, 0)
     assert two["forward_flops"] == 2 * one["forward_flops"] > 0
     cli.main(["correlate", str(run.folder), "--architectures", "30", "--images", "20", "--dry-run"])
-    assert not missing(capsys.readouterr().out, "1 ranking of 2 epochs", "s1/darts")
+    assert not missing(capsys.readouterr().out, "1 ranking of 2 epochs", "s1/darts", "A100")
+    cli.main(["correlate", str(run.folder), "--architectures", "30", "--images", "20", "--dry-run", "--gpus", "t4"])
+    assert "T4" in (said := capsys.readouterr().out) and "A100" not in said
     assert not (run.folder / "ranking").exists()
 
 
@@ -248,7 +255,10 @@ def test_trainings_are_planned_without_images(nowhere: Path, capsys: pytest.Capt
     assert several["forward_flops"] > 2 * one["forward_flops"]  # evaluated after every epoch
     words = [word for name, value in small.items() for word in (f"--{name.replace('_', '-')}", str(value))]
     cli.main(["train", CELL, "--dry-run", *words])
-    assert not missing(capsys.readouterr().out, "1 training of 4 epochs", "NAS-Bench-101")
+    said = capsys.readouterr()
+    assert not missing(said.out, "1 training of 4 epochs", "NAS-Bench-101", "size of cifar10.", "This will take about")
+    assert "Before this can run: CIFAR-10 is not installed" in said.out
+    assert not missing(said.err, "Counting the work of the training", "Timing steps of the training")
     (nowhere / "list.txt").write_text(CELL)
     cli.main(["train", "--list", "list.txt", "--seeds", "0-2", "--dry-run", *words])
     assert not missing(capsys.readouterr().out, "3 trainings of 4 epochs")
@@ -316,11 +326,12 @@ def test_a_plan_is_an_aligned_table_of_at_most_80_columns() -> None:
     lines = shown(made())
     assert all(len(line) <= 80 for line in lines if not line.startswith("Times are"))
     (work_line, time_line) = [line.split() for line in lines if line.startswith("all")]
-    assert work_line[1:] == ["6", "20", "4.8", "P", "8", "P", "1.9", "GB", "2.6", "GB", "6", "MB"]
-    assert time_line[1:3] == ["4", "h"] and float(time_line[3]) > float(time_line[-2])
+    assert work_line[1:] == ["6", "20", "4.8", "P", "8", "P", "1.9", "GB", "2.6", "GB", "6.0", "MB"]
+    assert time_line[1] == "4" and float(time_line[2]) > float(time_line[-1])
+    assert any(line.startswith("expected hours") for line in lines)
     assert "A note." in lines
     assert any(line.startswith("s0/a-long-name-of-a-curve  ") for line in lines)
-    narrow = shown(made(), width=77)
+    narrow = shown(made(), width=78)
     assert "s0/" in narrow and any(line.startswith("a-long-name-of-a-curve  ") for line in narrow)
 
 
@@ -330,13 +341,13 @@ def test_columns_without_values_are_left_out() -> None:
     assert [line.split() for line in lines[2:7]] == [
         ["main"],
         ["runs", "memory", "disk"],
-        ["nb201/random", "1", "250", "MB", "1", "MB"],
+        ["nb201/random", "1", "250", "MB", "1.0", "MB"],
         [],
-        ["expected", "time", "here"],
+        ["expected", "seconds", "here"],
     ]
-    assert lines[7].split() == ["nb201/random", "90", "s"] and "GPU" not in " ".join(lines)
+    assert lines[7].split() == ["nb201/random", "90"] and "GPU" not in " ".join(lines)
     untimed = " ".join(shown(Plan("1 study", (replace(look_ups, seconds=None),))))
-    assert missing(untimed, "expected time", "Times are") == ["expected time", "Times are"]
+    assert missing(untimed, "expected", "Times are") == ["expected", "Times are"]
 
 
 def test_json_and_csv_have_the_numbers_of_the_frame(capsys: pytest.CaptureFixture[str]) -> None:
@@ -361,23 +372,30 @@ def test_json_and_csv_have_the_numbers_of_the_frame(capsys: pytest.CaptureFixtur
         (flops, 1.96e15, "2 P"),
         (flops, 999.6e12, "1 P"),
         (flops, 12_300, "12 k"),
-        (hours, 0.0001, "<0.01"),
-        (hours, 0.123, "0.12"),
-        (hours, 1234.0, "1,200"),
-        (hours, math.nan, "–"),
-        (time, 0.0, "1 s"),
-        (time, 40.4 / 3600, "40 s"),
-        (time, 12.3 / 60, "12 min"),
-        (time, 119 / 60, "120 min"),
-        (time, 2.04, "2 h"),
-        (time, 1234.0, "1,200 h"),
-        (time, math.nan, "–"),
+        (two_digits, 0.0001, "<0.01"),
+        (two_digits, 0.123, "0.12"),
+        (two_digits, 1234.0, "1,200"),
+        (two_digits, math.nan, "–"),
         (size, 1.44e9, "1.4 GB"),
-        (size, 10, "1 MB"),
+        (size, 29.6e6, "30 MB"),
+        (size, 9.96e6, "10 MB"),
+        (size, 1.24e6, "1.2 MB"),
+        (size, 10, "0.1 MB"),
     ],
 )
 def test_numbers_are_rounded_for_an_estimate(function: Any, number: float, text: str) -> None:
     assert function(number) == text
+
+
+@pytest.mark.parametrize(
+    ("hours_here", "unit", "cell"),
+    [(7.5, "hours", "7.5"), (0.5, "minutes", "30"), (0.02, "seconds", "72"), (0.0001, "seconds", "0.36")],
+)
+def test_a_table_of_times_has_one_unit(hours_here: float, unit: str, cell: str) -> None:
+    rows = tuple(Row(f"s{n}/a", "study", 1, Work(disk=1e6), seconds=3600 * hours_here / n) for n in (1, 200))
+    headings, lines = times_table(Plan("2 studies", rows, has_total=False))
+    assert headings[0] == f"expected {unit}" and lines[0][1] == cell
+    assert {line[2] for line in lines} == {"–"} and not any(" " in line[1] for line in lines)
 
 
 def test_a_total_adds_work_and_takes_the_largest_memory() -> None:
@@ -424,7 +442,7 @@ def test_the_page_has_the_sums_of_the_recorded_plan_of_every_figure(recorded: pa
     for name in FIGURES:
         assert works[name] == work_table(as_plan(recorded, name))[1][0][1:]
         sums = recorded.loc[recorded["plan"] == name, hours_of].sum(skipna=False)
-        assert times[name] == [hours(value) for value in sums]
+        assert times[name] == [two_digits(value) for value in sums]
     gpus = {row[0]: row[1:] for row in rows if len(row) == 7}
     assert gpus["V100"][0] == "15.7" and gpus["V100"][-1] == GPUS["v100"].source
 
@@ -514,7 +532,7 @@ def test_all_figures_are_planned_in_one_call(
         (["figur2"], ["figur2", "figure2"]),
         (["figure6"], ["figure 6", "distribution"]),
         (["search"], ["'search' is a command", "nb1shot1 search --dry-run"]),
-        (["figure2", "--gpus", "v1000"], ["v1000", "v100"]),
+        (["figure2", "--gpus", "v1000"], ["unknown GPU 'v1000'; did you mean 'v100'?"]),
         (["figure2", "--gpus", "v100", "v100"], ["--gpus", "v100", "once"]),
         (["figure2", "--scale", "huge"], ["huge", "quick"]),
         (["figure17", "--scale", "medium"], ["figure17 has no medium scale", "--scale quick"]),

@@ -72,6 +72,18 @@ def test_the_peak_includes_what_backpropagation_keeps_and_nothing_that_was_freed
     assert counter.peak == 0
 
 
+def test_flops_do_not_depend_on_whether_memory_is_watched() -> None:
+    layers = nn.Sequential(nn.Conv2d(3, 5, 3), nn.Flatten(), nn.Linear(5 * 6 * 6, 7))
+    found = []
+    for watches_memory in (True, False):
+        with OperationCounter(watches_memory) as counter:
+            layers(torch.zeros(IMAGES, 3, 8, 8)).sum().backward()
+        found.append(counter)
+    watching, not_watching = found
+    assert watching.flops == not_watching.flops and watching.flops.backward > 0
+    assert watching.peak > 0 == not_watching.peak
+
+
 def test_work_adds_up() -> None:
     one = Work(10, Flops(2.0, 4.0), 6.0, 100, 5.0, 7.0, 1.0)
     both = one.repeated(3).followed_by(Work(1, Flops(1.0, 1.0), 0.0, 0, 9.0, 2.0, 4.0))
