@@ -202,7 +202,7 @@ def draw_tasks(tasks: Tasks, panels: "Sequence[Axes]", colors: Colors | None = N
         draw_curves(comparison, ax, row, looks, texts)
         if comparison.mean is not None and comparison.mean <= FARTHEST_MEAN * _largest(comparison):
             draw_mean(ax, comparison.goal.scale * comparison.mean, MEAN_LABEL)
-        ax.set_title(f"{name}\n({comparison.source})")
+        ax.set_title(f"{name}\n({comparison.curve_source})")
         ax.set_ylabel(comparison.goal.with_unit(f"mean {comparison.goal.regret}"))
         if ax.get_legend_handles_labels()[1]:
             ax.legend(frameon=False)
@@ -300,7 +300,7 @@ def _draw_end(axes: "Axes", end: float, last: float, result: float, color: str) 
 def _label(axes: "Axes", comparison: Comparison, floor: float | None) -> None:
     goal = comparison.goal
     axes.set_xlabel(X_LABELS[comparison.over])
-    axes.set_ylabel(goal.with_unit(f"mean {goal.regret}") + f" ({comparison.source})")
+    axes.set_ylabel(goal.with_unit(f"mean {goal.regret}") + f" ({comparison.curve_source})")
     axes.grid(alpha=0.25)
     if floor is not None:
         use_log_axes(axes)
@@ -333,7 +333,7 @@ def caption(comparison: Comparison) -> str:
     """Return the text below a figure: table, reference, meaning of bands and clocks, tests, and unfinished runs."""
     goal = comparison.goal
     sentences = [
-        f"{goal.title} of the preferred architecture, {comparison.source}; table {comparison.facts.table}.",
+        f"{goal.title} of the preferred architecture; table {tables_text({'': comparison})}.",
         f"Regret: {reference_text(comparison)}.",
         f"Test regret, {mean_label(comparison)}." if comparison.mean is not None else "",
         *_details(comparison),
@@ -401,9 +401,9 @@ def _bands(comparison: Comparison) -> str:
 
 def _band_kinds(comparison: Comparison, contenders: Sequence[Contender]) -> str:
     """Return what the curves and bands of some runs show; empty if none has a band."""
-    has_band = any(len(contender.repetitions) > 1 for contender in contenders)
+    counts = [len(contender.repetitions) for contender in contenders]
     is_cut = any(comparison.curves[contender.label].is_cut for contender in contenders)
-    return describe_band(comparison.spread, is_cut=is_cut) if has_band else ""
+    return describe_band(comparison.spread, counts, None, is_cut=is_cut)
 
 
 def _has_bands(comparison: Comparison) -> bool:

@@ -247,12 +247,13 @@ class SearchEntry(Entry):
         frame = run.metrics if table is None else rescore(run, table)
         regrets = self.check_known("test regrets", frame["test_regret"].to_numpy(np.float64), run.config)
         at = self.check_known("training times", frame[COLUMNS[over]].to_numpy(np.float64), run.config)
-        final = float(regrets[_final_epoch(run, len(frame))])
-        measured = frame["test_measured"][frame["test_regret"].notna()]
+        last = _final_epoch(run, len(frame))
+        measured = frame["test_measured"].astype(float).where(frame["test_regret"].notna())
         has_time = ~np.isnan(at)  # an architecture that a partial table lacks has no simulated time
         at, regrets = at[has_time], regrets[has_time]
         seen = latest_results(at)
-        known: dict[str, Any] = {"end": float(at[-1]), "final": final, "measured": float(measured.mean())}
+        known: dict[str, Any] = {"end": float(at[-1]), "final": float(regrets[last])}
+        known |= {"measured": float(measured.mean()), "final_measured": float(measured.iloc[last])}
         key = "" if (seed := run.config.get("seed")) is None else f"seed {seed}"
         return Trace(at=at[seen], values=regrets[seen], holds=run.is_finished, key=key, **known)
 
@@ -344,7 +345,7 @@ class BlackBoxEntry(Entry):
             values=values,
             end=float(limit or line[end]),
             final=float(values[-1]),
-            measured=float(line["test_measured"]),
+            final_measured=float(line["test_measured"]),  # earlier incumbents are recorded without this
             key=self._key(line),
         )
 
@@ -427,8 +428,9 @@ class TuningEntry(Entry):
             return []
         regrets = self.check_known("test regrets", found["test_regret"].to_numpy(np.float64), self.study.shared_options)
         at = found["seconds"].to_numpy(np.float64)
-        flags = frame.loc[frame["number"].isin(found["number"]), "test_measured"]
-        return [Trace(at=at, values=regrets, holds=self.study.is_finished, measured=float(flags.mean()))]
+        flags = frame.set_index("number").loc[found["number"], "test_measured"].astype(float)
+        shares = {"measured": float(flags.mean()), "final_measured": float(flags.iloc[-1])}
+        return [Trace(at=at, values=regrets, holds=self.study.is_finished, **shares)]
 
     def _own_table(self) -> Table:
         """Return the table of the study, needed to tell measured from predicted regrets.

@@ -21,6 +21,7 @@ from nasbench1shot1.experiments.comparison.drawing import (
     progress_text,
     tasks_figure,
 )
+from nasbench1shot1.experiments.comparison.measures import interval_name
 from nasbench1shot1.experiments.comparison.overviews import (
     critical_difference_figure,
     distribution_figure,
@@ -102,9 +103,11 @@ def _results(comparison: Comparison, width: int) -> Screen:
     for name in names:
         screen.add_column(name, overflow="fold")
     has_clock, has_all = comparison.ends_differ, width >= WIDEST
+    counts = [len(contender.repetitions) for contender in comparison.contenders]
+    interval = interval_name(counts)
     common = [f"after {common_time_text(comparison)}"] if has_clock else []
     more = ["std", "anytime", "anytime, log"] if has_all else []
-    for name in ("n", "mean [95 % interval]", "median", "best", *common, *more):
+    for name in ("n", f"mean [{interval}]" if any(n > 1 for n in counts) else "mean", "median", "best", *common, *more):
         screen.add_column(name, justify="right", no_wrap=True)
     for row in comparison.results.to_dict("records"):
         columns = ["final_median", "final_best", *(["common_mean"] if has_clock else [])]

@@ -57,7 +57,7 @@ def critical_difference_figure(
                 f"Ranks by mean final {each.goal.regret}, 1 is best; tasks: {tasks}.",
                 f"Friedman test: χ² = {statistic:.2f}, p = {p:.2g}{verdict}.",
                 f"{bars} (Nemenyi test at {100 * SIGNIFICANT:.0f} %; CD: critical difference of average ranks).",
-                f"Tables: {tables_text(found.tasks)}.",
+                f"Tables: {tables_text(found.tasks, with_curves=False)}.",
             ]
         )
         return canvas.finish(f"Average ranks over {len(found.tasks)} tasks", caption, height=height)
@@ -138,7 +138,7 @@ def distribution_figure(found: TaskComparison, colors: Colors | None = None, sty
                 [
                     f"Share of the runs of each method whose final {each.goal.regret} is at most the value on the "
                     "horizontal axis (empirical distribution).",
-                    f"Tables: {tables_text(found.tasks)}.",
+                    f"Tables: {tables_text(found.tasks, with_curves=False)}.",
                     f"Regret: {reference_text(each, space)}.",
                     ZERO_NOTE.replace("lower", "left") if (frame["regret"] == 0).any() else "",
                 ],
@@ -200,7 +200,7 @@ def profile_figure(found: TaskComparison, colors: Colors | None = None, style: A
                 f"Share of runs whose final {each.goal.regret} is at most a multiple of the mean regret of the space's "
                 "networks.",
                 f"All tasks have the same weight: {', '.join(found.tasks)}. Runs: {', '.join(counts)}.",
-                f"Tables: {tables_text(found.tasks)}.",
+                f"Tables: {tables_text(found.tasks, with_curves=False)}.",
             ]
         )
         band = "share and 95 % confidence interval (bootstrap of the runs of each task)" if has_band else ""

@@ -16,14 +16,15 @@ from nasbench1shot1.experiments.comparison.overall import AverageRanks
 from nasbench1shot1.experiments.comparison.rank_tests import FEWEST, SIGNIFICANT
 from nasbench1shot1.experiments.comparison.sentences import (
     CLOCK_WORDS,
-    INTERVALS,
     TEST_WORDS,
+    brackets_text,
     clock_text,
     common_time_text,
     counts_text,
     range_text,
     reference_text,
     software_text,
+    statistics_text,
     tables_text,
 )
 from nasbench1shot1.experiments.comparison.statistics import ANYTIME, COMMON, END, LOG_ANYTIME, Comparison
@@ -237,14 +238,13 @@ def _caption(tasks: Tasks, is_of_tasks: bool, ranks: AverageRanks | None = None)
     what = f"Mean final {each.goal.regret}" if is_of_tasks else each.goal.title
     counts = dict.fromkeys(map(counts_text, own))
     n = f"; {next(iter(counts))}" if len(counts) == 1 else ""
-    has_intervals = any(len(of.repetitions) > 1 for comparison in own for of in comparison.contenders)
     sentences = [
         f"{each.goal.with_unit(what)} on {where}, over {CLOCK_WORDS[each.over]}{n}.",
-        "Brackets: 95 % bootstrap confidence intervals." if has_intervals else "One run per method: no intervals.",
+        brackets_text(tasks),
         "" if is_of_tasks else f"{_common_sentence(tasks)} {_anytime_sentence(tasks)}".strip(),
         *dict.fromkeys(map(_marks_sentence, own)),
         _ranks_sentence(ranks) if ranks else "",
-        f"Benchmark table: {tables_text(tasks)}. {_references(tasks)}",
+        f"Benchmark table: {tables_text(tasks, with_curves=not is_of_tasks)}. {_references(tasks)}",
         *dict.fromkeys(progress_text(comparison) for comparison in own),
     ]
     return " ".join(filter(None, sentences))
@@ -318,7 +318,7 @@ def methods_text(tasks: Tasks, ranks: AverageRanks | None = None) -> str:
         objective_text(each),
         _common_sentence(tasks),
         _anytime_sentence(tasks),
-        f"Tables and figures show means and medians with {INTERVALS}.",
+        statistics_text(tasks),
         *(_test_sentence(test) for test in sorted(tests)),
         "Effect sizes are A12 (Vargha and Delaney, 2000)." if tests else "",
         _ranks_sentence(ranks) if ranks else "",

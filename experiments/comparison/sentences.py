@@ -3,10 +3,10 @@
 import importlib.metadata
 from collections.abc import Mapping
 
-from nasbench1shot1.display.curves import RESAMPLES
+from nasbench1shot1.display.curves import FEWEST_FOR_INTERVAL, RESAMPLES
 from nasbench1shot1.experiments.comparison.entries import CLOCKS, EPOCHS, EVALUATIONS, SEARCH_TIME, SIMULATED_TIME, Over
 from nasbench1shot1.experiments.comparison.rank_tests import FEWEST
-from nasbench1shot1.experiments.comparison.statistics import Comparison, Test
+from nasbench1shot1.experiments.comparison.statistics import Comparison, Test, sources_text
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.tables.references import PRESENT
 
@@ -22,6 +22,7 @@ TEST_WORDS: dict[Test, str] = {
     "Mann–Whitney": "two-sided Mann–Whitney U tests",
 }
 INTERVALS = f"95 % confidence intervals by the percentile bootstrap ({RESAMPLES:,} resamples of the runs)"
+FEW = f"fewer than {FEWEST_FOR_INTERVAL} runs"
 
 
 def reference_text(comparison: Comparison, space: str | None = None) -> str:
@@ -79,11 +80,17 @@ def tests_text(comparison: Comparison) -> str:
     return f"Rank tests: {TEST_WORDS[comparison.test]}, Holm's correction for {counted(pairs, 'pair')}."
 
 
-def tables_text(tasks: Mapping[str, Comparison]) -> str:
-    """Return the tables of tasks and whether their regrets are measured, as words that follow "Table:"."""
+def tables_text(tasks: Mapping[str, Comparison], with_curves: bool = True) -> str:
+    """Return the tables of tasks and how far their regrets are measured, as words that follow "Table:".
+
+    Args:
+        tasks: the comparisons by task.
+        with_curves: whether regrets before the end also count, where they differ (`statistics.sources_text`).
+    """
     by_table: dict[str, dict[str, list[str]]] = {}
     for name, comparison in tasks.items():
-        by_table.setdefault(comparison.facts.table, {}).setdefault(comparison.source, []).append(name)
+        source = sources_text(comparison.repetitions) if with_curves else comparison.source
+        by_table.setdefault(comparison.facts.table, {}).setdefault(source, []).append(name)
     if len(by_table) == 1:
         ((table, sources),) = by_table.items()
         if len(sources) == 1:
@@ -93,6 +100,38 @@ def tables_text(tasks: Mapping[str, Comparison]) -> str:
         for table, sources in by_table.items()
     }
     return "; ".join(f"{table} ({text})" for table, text in parts.items())
+
+
+def brackets_text(tasks: Mapping[str, Comparison]) -> str:
+    """Return what the brackets in a table are, as a sentence."""
+    few, enough = _few_and_enough(tasks)
+    if not few and not enough:
+        return "One run per method: no intervals."
+    if not enough:
+        return f"Brackets: minimum and maximum ({FEW})."
+    return f"Brackets: 95 % bootstrap confidence intervals{f'; of {FEW}: minimum and maximum' if few else ''}."
+
+
+def statistics_text(tasks: Mapping[str, Comparison]) -> str:
+    """Return which statistics tables and figures show, as a sentence."""
+    few, enough = _few_and_enough(tasks)
+    if not few and not enough:
+        return "Each method has one run, so there are no intervals."
+    if not enough:
+        return (
+            f"Tables and figures show means and medians with minimum and maximum, because {FEW} do not allow a 95 % "
+            "confidence interval by the bootstrap."
+        )
+    otherwise = f", or with the range of {FEW}" if few else ""
+    return f"Tables and figures show means and medians with {INTERVALS}{otherwise}."
+
+
+def _few_and_enough(tasks: Mapping[str, Comparison]) -> tuple[bool, bool]:
+    """Return whether methods with several runs have too few of them for a confidence interval, and whether some have
+    enough.
+    """
+    counts = [len(of.repetitions) for comparison in tasks.values() for of in comparison.contenders]
+    return any(1 < n < FEWEST_FOR_INTERVAL for n in counts), any(n >= FEWEST_FOR_INTERVAL for n in counts)
 
 
 def software_text() -> str:

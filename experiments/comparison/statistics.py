@@ -1,6 +1,6 @@
 """The result of a comparison on one task: curves, a table of regrets and rank tests."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
@@ -26,6 +26,7 @@ from nasbench1shot1.ground.notebooks import Displayed, html_table
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.one_shot_search.captions import provenance
 from nasbench1shot1.reference_points import NO_REGRETS, MarkedRegrets
+from nasbench1shot1.tables.columns import partly_text
 
 END, COMMON, ANYTIME, LOG_ANYTIME = "end", "common time", "anytime", "anytime, log time"
 """Moments of regrets: the end of each run, the last time that all curves reach, and means over linear and log time."""
@@ -34,6 +35,33 @@ MEASURES = {"final": END, "common": COMMON, "anytime": ANYTIME, "log_anytime": L
 FEW_SEEDS, FEW_REPEATS = 10, 500
 """Numbers of searches, and of repeats of a black-box study, below which a comparison warns."""
 Test = Literal["Wilcoxon", "Mann–Whitney"]
+
+
+def final_source(repetitions: Iterable[Trace]) -> str:
+    """Return whether the values at the ends of some runs are measured or predicted, in words."""
+    return provenance(pandas.Series([repetition.final_measured for repetition in repetitions], dtype=float))
+
+
+def curve_source(repetitions: Iterable[Trace]) -> str:
+    """Return whether the values along curves are "measured", "predicted" or "partly predicted", as far as it is known.
+
+    Of a black-box study, only the source of the final values is known.
+    """
+    shares = [share for of in repetitions for share in (of.measured, of.final_measured) if not np.isnan(share)]
+    if not shares:
+        return final_source([])
+    return partly_text(flag for share in shares for flag in {share > 0, share == 1})
+
+
+def sources_text(repetitions: Sequence[Trace]) -> str:
+    """Return how far final regrets are measured and, where this differs, the regrets along the curves of searches.
+
+    The text is "measured", "predicted", or such as "final regrets: predicted; along the curves of searches: 25 %
+    measured, else predicted".
+    """
+    final, points = final_source(repetitions), pandas.Series([of.measured for of in repetitions]).dropna()
+    along = provenance(points) if len(points) else final
+    return final if along == final else f"final regrets: {final}; along the curves of searches: {along}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,8 +95,8 @@ class Contender:
 
     @property
     def source(self) -> str:
-        """Whether the regrets of this run are measured or predicted, in words."""
-        return provenance(pandas.Series([repetition.measured for repetition in self.repetitions]))
+        """Whether the final regrets of this run are measured or predicted, in words."""
+        return final_source(self.repetitions)
 
     def at(self, moment: float) -> Floats:
         """Return the test regret of each repetition at an epoch or second; empty if a repetition has no result then."""
@@ -148,9 +176,18 @@ class Comparison(Displayed):
 
     @property
     def source(self) -> str:
-        """Whether the regrets of all runs are measured or predicted, in words."""
-        shares = [repetition.measured for contender in self.contenders for repetition in contender.repetitions]
-        return provenance(pandas.Series(shares))
+        """Whether the final regrets of all runs are measured or predicted, in words."""
+        return final_source(self.repetitions)
+
+    @property
+    def curve_source(self) -> str:
+        """Whether the regrets along the curves are measured, predicted or partly predicted, for labels of axes."""
+        return curve_source(self.repetitions)
+
+    @property
+    def repetitions(self) -> list[Trace]:
+        """The repetitions of all runs."""
+        return [repetition for contender in self.contenders for repetition in contender.repetitions]
 
     @property
     def common_time(self) -> float:
@@ -191,9 +228,10 @@ class Comparison(Displayed):
         """A data frame with one row per run; regrets of accuracies are fractions.
 
         Columns: label, kind, optimizer, folder, space, dataset, table, scale (NaN for black-box studies), n (number of
-        searches with a result), finished and source (measured or predicted). Then follow statistics of the final test
-        regrets: final_mean, final_std (n - 1; NaN for one search), final_low and final_high (95 % confidence interval
-        of the mean), final_median, final_median_low and final_median_high (interval of the median), and final_best.
+        searches with a result), finished and source (of the final regrets: measured or predicted). Then follow
+        statistics of the final test regrets: final_mean, final_std (n - 1; NaN for one search), final_low and
+        final_high (95 % confidence interval of the mean, or the range of fewer than six searches), final_median,
+        final_median_low and final_median_high (the same for the median), and final_best.
 
         anytime_mean, … are the same statistics of the anytime regrets: the mean regret between anytime_start and
         anytime_end, the range that all curves have in common. log_anytime_mean, … are those on logarithmic time, from

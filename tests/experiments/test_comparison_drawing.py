@@ -40,7 +40,7 @@ def test_compare_draws_on_given_axes_and_returns_them(folder):
     np.testing.assert_allclose(mine.get_ydata(), 100 * curves["gdas"].centre)
     np.testing.assert_allclose(theirs.get_ydata(), 100 * curves["darts"].centre)
     assert [text.get_text() for text in axes.get_legend().get_texts()] == ["mine (n = 1)", "theirs (n = 3)"]
-    assert axes.get_legend().get_title().get_text() == "mean and 95 % confidence interval (bootstrap)"
+    assert axes.get_legend().get_title().get_text() == "mean and range"
     assert axes.get_ylabel() == "mean test regret [%] (predicted)"
     assert to_hex(mine.get_color()) == METHODS["gdas"] and to_hex(theirs.get_color()) == METHODS["darts"]
     assert len(axes.collections) == 1, "a band for the three seeds, none for the single run"
@@ -49,9 +49,9 @@ def test_compare_draws_on_given_axes_and_returns_them(folder):
 def test_the_figure_explains_its_bands_and_names_unfinished_runs(folder):
     found = compare_runs([folder / name for name in ("seeds", "random", "stopped")], ["a", "b", "c"])
     text = caption(found)
-    assert "Lines and bands: mean and 95 % confidence interval (bootstrap) over n runs." in text
+    assert "Lines and bands: mean and 95 % confidence interval (bootstrap; n < 6: range) over n runs." in text
     assert "Unfinished runs, shown as far as recorded: c (1 of 4 epochs)." in text
-    assert "predicted; table nb101-embedded" in text
+    assert f"table {found.facts.table} (predicted)." in text
     figure = comparison_figure(found)
     axes = figure.axes[0]
     assert figure.caption == text
@@ -101,7 +101,7 @@ def test_more_than_five_runs_are_drawn_on_two_axes(folder, tmp_path):
     assert given[0].get_ylim() == given[1].get_ylim(), "axes without shared limits"
     nb.compare([*searches[:5], folder / "seeds"], labels=list("abcdef"), ax=given)
     titles = [axes.get_legend().get_title().get_text() for axes in given]
-    assert titles == ["", "mean and 95 % confidence interval (bootstrap)"], "only the seeds have a band"
+    assert titles == ["", "mean and range"], "only the seeds have a band"
     with refuses(nb.InvalidInputError, "ax", "five"):
         nb.compare(searches, labels=list("abcdefg"), ax=3)
     with refuses(nb.InvalidInputError, "ax"):
