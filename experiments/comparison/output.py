@@ -48,6 +48,8 @@ FILES = {
     *(name for figure in (FIGURE, DISTRIBUTION, RANKS, PROFILE, ACCURACIES) for name in picture_files(f"{figure}.png")),
     *(f"{name}.{suffix}" for name in (TABLE, TASKS) for suffix in ("md", "tex")),
 }
+MOMENTS = {END: "end", COMMON: "common time"}
+"""The moments of rank tests on the screen."""
 WIDE, WIDEST = 110, 150
 """Columns of a terminal that show the kind and the optimizer of every run, and all statistics."""
 
@@ -138,7 +140,7 @@ def _tests(comparison: Comparison) -> Screen:
         p = comparison.p_values(row["moment"])[frozenset((row["first"], row["second"]))]
         words = describe_effect(row["first"], row["second"], row["a12"])
         words += "" if p < SIGNIFICANT else " (not significant)"
-        screen.add_row(row["moment"], words, f"{p:.2g}")
+        screen.add_row(MOMENTS[row["moment"]], words, f"{p:.2g}")
     return screen
 
 

@@ -12,8 +12,17 @@ from nasbench1shot1.black_box_search.goal import Goal
 from nasbench1shot1.display.curves import Pooled, Trace, pool, span
 from nasbench1shot1.display.style import Spread
 from nasbench1shot1.evaluator import Baseline
-from nasbench1shot1.experiments.comparison.entries import CLOCKS, EPOCHS, EVALUATIONS, Entry, Facts, Floats, Over
-from nasbench1shot1.experiments.comparison.measures import Span, common_span, summarise, time_averages
+from nasbench1shot1.experiments.comparison.entries import (
+    CLOCK_WORDS,
+    CLOCKS,
+    EPOCHS,
+    EVALUATIONS,
+    Entry,
+    Facts,
+    Floats,
+    Over,
+)
+from nasbench1shot1.experiments.comparison.measures import Span, common_span, interval_name, summarise, time_averages
 from nasbench1shot1.experiments.comparison.rank_tests import (
     FEWEST,
     FEWEST_PAIRS,
@@ -28,10 +37,9 @@ from nasbench1shot1.one_shot_search.captions import provenance
 from nasbench1shot1.reference_points import NO_REGRETS, MarkedRegrets
 from nasbench1shot1.tables.columns import partly_text
 
-END, COMMON, ANYTIME, LOG_ANYTIME = "end", "common time", "anytime", "anytime, log time"
-"""Moments of regrets: the end of each run, the last time that all curves reach, and means over linear and log time."""
-MEASURES = {"final": END, "common": COMMON, "anytime": ANYTIME, "log_anytime": LOG_ANYTIME}
-"""Beginnings of columns, and their moments."""
+END, COMMON, ANYTIME, LOG_ANYTIME = MEASURES = ("final", "common", "anytime", "log_anytime")
+"""Moments of regrets, which are also the beginnings of columns of results: the end of each run, the last time that all
+curves reach, and means over linear and logarithmic time."""
 FEW_SEEDS, FEW_REPEATS = 10, 500
 """Numbers of searches, and of repeats of a black-box study, below which a comparison warns."""
 Test = Literal["Wilcoxon", "Mann–Whitney"]
@@ -134,20 +142,28 @@ class Comparison(Displayed):
 
     def __repr__(self) -> str:
         means = (f"{of.label} {self.goal.text(of.final.mean())} (n = {len(of.final)})" for of in self.contenders)
-        where = f"{self.space}, over {self.over}"
+        where = f"{self.space}, over {CLOCK_WORDS[self.over]}"
         return f"Comparison({where}; mean final {self.goal.regret}, {self.source}: {', '.join(means)})"
 
     DRAWING = "nasbench1shot1.experiments.comparison.comparing:plot_comparison"
 
     def _as_html(self) -> str:
         facts, text = self.facts, self.goal.text
-        heading = f"{self.goal.title} on {self.space}, {facts.dataset}, over {self.over}; table {facts.table}"
-        columns = ("run", "n", "mean", "standard deviation", "median", "best", "source")
-        numbers = ("final_mean", "final_std", "final_median", "final_best")
+        heading = (
+            f"{self.goal.title} on {self.space}, {facts.dataset}, over {CLOCK_WORDS[self.over]}; table {facts.table}"
+        )
+        interval = interval_name([len(of.repetitions) for of in self.contenders])
+        columns = ("run", "n", "mean", interval, "standard deviation", "median", "best", "source")
+        numbers = ("final_std", "final_median", "final_best")
+
+        def shown(value: float) -> str:
+            return "–" if pandas.isna(value) else text(value)
+
         rows = [
             (
-                row["label"], f"{row['n']:,}",
-                *("–" if pandas.isna(row[name]) else text(row[name]) for name in numbers), row["source"],
+                row["label"], f"{row['n']:,}", shown(row["final_mean"]),
+                "–" if pandas.isna(row["final_low"]) else f"{shown(row['final_low'])} to {shown(row['final_high'])}",
+                *(shown(row[name]) for name in numbers), row["source"],
             )
             for row in self.results.to_dict("records")
         ]  # fmt: skip
@@ -215,11 +231,21 @@ class Comparison(Displayed):
     @property
     def moments(self) -> list[str]:
         """The moments at which regrets are compared."""
-        return [moment for moment in MEASURES.values() if moment != COMMON or self.over in CLOCKS]
+        return [moment for moment in MEASURES if moment != COMMON or self.over in CLOCKS]
+
+    @property
+    def overlaps(self) -> bool:
+        """Whether there is a time at which all runs have a result."""
+        return self.span.start <= self.span.end
 
     @property
     def ends_differ(self) -> bool:
-        """Whether methods end at different times, so that regrets at the last common time are not the final ones."""
+        """Whether methods end at different times, so that regrets at the last common time are not the final ones.
+
+        False if there is no common time.
+        """
+        if not self.overlaps:
+            return False
         end, common = (self.samples.get(moment, {}) for moment in (END, COMMON))
         return any(not np.array_equal(end[label], values, equal_nan=True) for label, values in common.items())
 
@@ -256,8 +282,8 @@ class Comparison(Displayed):
             "finished": entry.progress is None,
             "source": contender.source,
         }
-        names = [name for name, moment in MEASURES.items() if moment in self.moments]
-        columns = [self.samples[MEASURES[name]][contender.label] for name in names]
+        names = self.moments
+        columns = [self.samples[name][contender.label] for name in names]
         for name, summary in zip(names, summarise(np.stack(columns, axis=1)), strict=True):
             row |= {f"{name}_{of}": value for of, value in summary.items()}
             if name == "final":

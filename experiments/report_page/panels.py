@@ -227,6 +227,7 @@ class Panel:
             self._clock_text(drawn),
             ZERO_NOTE if any((of.centre == 0).any() for found in self.curves.values() for of in found.values()) else "",
             *dict.fromkeys(of.entry.origin for of in drawn),
+            *dict.fromkeys(of.entry.note for of in drawn),
             self.marked.note,
             self._missing_text(drawn),
         ]
@@ -243,8 +244,7 @@ class Panel:
         return f"Lines and bands: {said} over n runs. {alone}".strip()
 
     def _clock_text(self, drawn: Sequence[Drawn]) -> str:
-        clocks = dict.fromkeys(of.entry.CLOCK for of in drawn if SIMULATED_TIME in of.traces)
-        return f"Simulated time: {'; '.join(clocks)}." if clocks else ""
+        return " ".join(dict.fromkeys(of.entry.CLOCK for of in drawn if SIMULATED_TIME in of.traces))
 
     def _missing_text(self, drawn: Sequence[Drawn]) -> str:
         lacking = [

@@ -12,8 +12,8 @@ import nasbench1shot1 as nb
 from nasbench1shot1.display.axes import EPOCH_LABEL
 from nasbench1shot1.display.canvas import Canvas
 from nasbench1shot1.display.curves import (
-    MOST_POINTS,
     FEWEST_FOR_INTERVAL,
+    MOST_POINTS,
     SPREADS,
     Trace,
     band,

@@ -77,7 +77,8 @@ def test_the_mean_regret_of_the_space_is_drawn_unless_it_flattens_the_curves(fol
         drawn = [line for line in figure.axes[0].get_lines() if line.get_label() == label]
         assert [list(line.get_ydata()) for line in drawn] == ([[100 * mean] * 2] if is_drawn else [])
         assert (label in [text.get_text() for text in figure.legends[0].get_texts()]) == is_drawn
-        assert f"Test regret, {label}." in figure.caption
+        assert f"mean test regret of all networks of the space ({100 * mean:.2f} %)." in figure.caption
+        assert ("Dash-dotted line" in figure.caption) == is_drawn
         axes = nb.compare([tmp_path / str(number)], ax=Figure().add_subplot())
         assert len(axes.get_lines()) == 1, "given axes show the runs alone"
 
@@ -114,7 +115,7 @@ def test_all_curves_and_their_ends_are_within_the_limits(over, tmp_path):
     bad = [make.search(tmp_path / f"bad{number}", (59, 58, 57, 40 + number)) for number in range(3)]
     above, below = nb.compare([*good, *bad], labels=list("abcdef"), over=over)
     assert (
-        "Dots: ends of runs that finish before the longest one; dotted lines: their results afterwards."
+        "Rings: ends of runs that finish before the longest one; dotted lines: their results afterwards."
         in above.figure.caption
     )
     longest = max(max(line.get_xdata()) for line in below.get_lines())
@@ -172,7 +173,7 @@ def test_the_command_writes_figure_and_tables(suffix, start, folder, tmp_path, c
     pandas.testing.assert_frame_equal(pandas.read_csv(out / "comparison.csv"), found.results)
     pandas.testing.assert_frame_equal(pandas.read_csv(out / "rank_tests.csv"), found.rank_tests)
     shown = " ".join(capsys.readouterr().out.split())
-    assert "Test regret [%], " in shown and "predicted; s1" in shown and "of pairs: a" in shown
+    assert "Test regret [%], " in shown and "predicted; s1" in shown and "of all pairs of searches: a" in shown
     assert "Too few searches for a rank test (fewer than 5): mine (1 search)." in shown
     assert f"Written: {out / f'comparison.{suffix}'}" in shown
 

@@ -127,7 +127,7 @@ def test_one_run_has_no_interval_and_unknown_values_are_left_out():
 def test_matched_seeds_are_tested_seed_by_seed(folder):
     found = compare_runs([folder / "darts", folder / "gdas", folder / "three", folder / "one"])
     assert found.test == "Wilcoxon"
-    row = found.rank_tests.set_index("moment").loc["end"]
+    row = found.rank_tests.set_index("moment").loc["final"]
     darts, gdas = (
         np.array([run.lines[-1]["test_regret"] for run in nb.open_run(folder / of).runs]) for of in ("darts", "gdas")
     )

@@ -248,6 +248,7 @@ def test_cells_are_scored_on_the_given_table(tmp_path, measured_table):
     assert "They need tables that do not come with this package: my-table." in words(page)
     regrets = [measured_table.regret(arch) for arch in run.architectures]
     assert data["regrets"] == [rounded(100 * regret) for regret in regrets] and data["measured"] == "111"
+    assert data["validationMeasured"] == "111"
 
 
 # Refusals -------------------------------------------------------------------------------------------------------------

@@ -172,8 +172,9 @@ def test_the_cell_and_the_weights_of_each_epoch_are_those_of_the_search(browser,
             line, weights = run.lines[epoch], run.mixing_weights(epoch)
             assert page.locator("output").inner_text() == f"epoch {epoch} of 4"
             assert page.locator("[data-of=text]").inner_text() == line["architecture"]
-            regret = page.locator("[data-of=regrets] td").first.inner_text()
-            assert regret == f"{100 * line['test_regret']:.3f} %, predicted"
+            regrets = page.locator("[data-of=regrets] td").all_inner_texts()
+            assert regrets[0] == f"{100 * line['test_regret']:.3f} %, predicted"
+            assert regrets[1] == f"{100 * line['validation_regret']:.3f} %, predicted"
             nodes = page.locator(".cell text.on-node").all_text_contents()
             graph = run.architectures[epoch].drawn_graph(weights)
             assert nodes == [of["label"] for of in graph.nodes.values()]
