@@ -253,7 +253,7 @@ def band(values: Floats, spread: Spread, statistic: Statistic = "mean") -> tuple
     if len(values) == 1:
         return values[0], values[0]
     if spread == "range" or (spread == "ci" and len(values) < FEWEST_FOR_INTERVAL):
-        return values.min(axis=0), values.max(axis=0)
+        return _around(values, statistic, values.min(axis=0), values.max(axis=0))
     if spread == "quartiles":
         low, high = np.quantile(values, (0.25, 0.75), axis=0)
         return low, high
@@ -293,9 +293,13 @@ def bootstrap(
         found = (ascending[order[:, (runs - 1) // 2]] + ascending[order[:, runs // 2]]) / 2
         found[:, np.isnan(values).any(axis=0)] = np.nan
     low, high = percentile_interval(found)
+    # Rounding must not put the interval outside of the values.
+    return _around(values, statistic, np.maximum(low, values.min(axis=0)), np.minimum(high, values.max(axis=0)))
+
+
+def _around(values: Floats, statistic: Statistic, low: Floats, high: Floats) -> tuple[Floats, Floats]:
+    """Return an interval that contains the statistic, which rounding can put outside of it."""
     centre = getattr(np, statistic)(values, axis=0)
-    # Rounding must not put the mean outside of its interval, nor the interval outside of the values.
-    low, high = np.maximum(low, values.min(axis=0)), np.minimum(high, values.max(axis=0))
     return np.minimum(low, centre), np.maximum(high, centre)
 
 

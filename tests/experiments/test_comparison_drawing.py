@@ -51,7 +51,9 @@ def test_the_figure_explains_its_bands_and_names_unfinished_runs(folder):
     text = caption(found)
     assert "Lines and bands: mean and 95 % confidence interval (bootstrap; n < 6: range) over n runs." in text
     assert "Unfinished runs, shown as far as recorded: c (1 of 4 epochs)." in text
-    assert f"table {found.facts.table} (predicted)." in text
+    assert (
+        f"table {found.facts.table} (final regrets: " in text and "; along the curves of searches: predicted)." in text
+    )
     figure = comparison_figure(found)
     axes = figure.axes[0]
     assert figure.caption == text
@@ -173,7 +175,7 @@ def test_the_command_writes_figure_and_tables(suffix, start, folder, tmp_path, c
     pandas.testing.assert_frame_equal(pandas.read_csv(out / "comparison.csv"), found.results)
     pandas.testing.assert_frame_equal(pandas.read_csv(out / "rank_tests.csv"), found.rank_tests)
     shown = " ".join(capsys.readouterr().out.split())
-    assert "Test regret [%], " in shown and "predicted; s1" in shown and "of all pairs of searches: a" in shown
+    assert "Test regret [%], " in shown and "predicted; s1" in shown and " effect " in shown
     assert "Too few searches for a rank test (fewer than 5): mine (1 search)." in shown
     assert f"Written: {out / f'comparison.{suffix}'}" in shown
 

@@ -344,7 +344,7 @@ def test_the_command_writes_everything_for_a_paper(folder, everything, tmp_path,
     assert (out / "methods.txt").read_text() == everything.methods_text()
     ranks = pandas.read_csv(out / "average_ranks.csv").groupby("moment", sort=False)
     assert list(ranks.groups) == ["final", "common", "anytime", "log_anytime"]
-    assert ranks.get_group("end")["average_rank"].tolist() == everything.average_ranks().averages.tolist()
+    assert ranks.get_group("final")["average_rank"].tolist() == everything.average_ranks().averages.tolist()
     shown = " ".join(capsys.readouterr().out.split())
     for part in ("The runs are on 5 tasks", "Average ranks:", "Warning: Fewer than 500 repeats", "Tasks on which"):
         assert part in shown, part
