@@ -494,8 +494,8 @@ class TuningEntry(Entry):
         regrets = self.check_known("test regrets", found["test_regret"].to_numpy(np.float64), self.study.shared_options)
         at = found["seconds"].to_numpy(np.float64)
         flags = frame.set_index("number").loc[found["number"], "test_measured"].astype(float)
-        shares = {"measured": float(flags.mean()), "final_measured": float(flags.iloc[-1])}
-        return [Trace(at=at, values=regrets, holds=self.study.is_finished, **shares)]
+        known: dict[str, Any] = {"measured": float(flags.mean()), "final_measured": float(flags.iloc[-1])}
+        return [Trace(at=at, values=regrets, holds=self.study.is_finished, **known)]
 
     def _own_table(self) -> Table:
         """Return the table of the study, needed to tell measured from predicted regrets.
