@@ -110,8 +110,14 @@ class Accuracies:
         return self.frame[(self.frame["dataset"] == place[0]) & (self.frame["split"] == place[1])]
 
     @property
+    def final_source(self) -> str:
+        """A text that states which part of the final accuracies in `places` is measured."""
+        found = self.final()
+        return source_text(float(np.average(found["measured"], weights=found["runs"])))
+
+    @property
     def source(self) -> str:
-        """A text that states which part of the accuracies in `places` is measured."""
+        """A text that states which part of the accuracies in `places` is measured, over all epochs."""
         return source_text(float(pandas.concat([self.at(place)["measured"] for place in self.places]).mean()))
 
     # Over epochs
@@ -214,7 +220,7 @@ class Accuracies:
     def markdown(self, labels: Mapping[str, str]) -> str:
         """Return the table of the last epochs in Markdown: mean ± standard deviation (n - 1), in percent."""
         said = "mean ± standard deviation (n - 1) of the final architectures"
-        lines = [f"Accuracy in percent, {said}; table {self.table.id}, {self.source}.", self.missing_text]
+        lines = [f"Accuracy in percent, {said}; table {self.table.id}, {self.final_source}.", self.missing_text]
         return "\n".join([markdown_table(self.headings(), self.final_rows(labels)), *filter(None, lines)]) + "\n"
 
 

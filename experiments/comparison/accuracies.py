@@ -62,7 +62,7 @@ class AccuracyComparison:
     def show(self, console: Console, files: Sequence[Path]) -> None:
         """Print the table of the final architectures, and the paths of the written files."""
         found, print_line = self.accuracies, line_printer(console)
-        screen = Screen(title=f"Accuracy of the final architectures, {found.source}", title_justify="left")
+        screen = Screen(title=f"Accuracy of the final architectures, {found.final_source}", title_justify="left")
         for number, heading in enumerate(found.HEADINGS):
             screen.add_column(heading, overflow="fold", justify="right" if number > 1 else "left")
         for row in found.screen_rows(self.labels):

@@ -23,7 +23,14 @@ from nasbench1shot1.display.curves import describe_band, draw_curve, draw_level,
 from nasbench1shot1.display.marked_networks import draw_marked
 from nasbench1shot1.display.style import AnyStyle, tone
 from nasbench1shot1.experiments.comparison.entries import CLOCKS, EPOCHS, EVALUATIONS, SEARCH_TIME, SIMULATED_TIME, Over
-from nasbench1shot1.experiments.comparison.sentences import clock_text, reference_text, tables_text, tests_text
+from nasbench1shot1.experiments.comparison.sentences import (
+    clock_text,
+    no_common_time_text,
+    notes,
+    reference_text,
+    tables_text,
+    tests_text,
+)
 from nasbench1shot1.experiments.comparison.statistics import Comparison, Contender
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.one_shot_search.regret_curve import MEAN_LABEL, MEAN_WITHIN, draw_mean
@@ -54,7 +61,7 @@ def comparison_figure(comparison: Comparison, colors: Colors | None = None, styl
     """
     with Canvas(len(rows_of(comparison)), panel=(7.2, 4.0), style=style, sharex=True, sharey=True) as canvas:
         for axes in draw_rows(comparison, canvas.axes, colors):
-            if comparison.mean is not None and comparison.mean <= FARTHEST_MEAN * _largest(comparison):
+            if comparison.mean is not None and has_mean_line(comparison):
                 draw_mean(axes, comparison.goal.scale * comparison.mean, mean_label(comparison))
             if (legend := axes.get_legend()) is not None:  # the figure has one legend of all curves
                 legend.remove()
@@ -200,10 +207,10 @@ def draw_tasks(tasks: Tasks, panels: "Sequence[Axes]", colors: Colors | None = N
     for (name, comparison), row in product(tasks.items(), rows):
         ax = panels[len(drawn)]
         draw_curves(comparison, ax, row, looks, texts)
-        if comparison.mean is not None and comparison.mean <= FARTHEST_MEAN * _largest(comparison):
+        if comparison.mean is not None and has_mean_line(comparison):
             draw_mean(ax, comparison.goal.scale * comparison.mean, MEAN_LABEL)
-        ax.set_title(f"{name}\n({comparison.source})")
-        ax.set_ylabel(comparison.goal.with_unit(f"mean {comparison.goal.regret}"))
+        ax.set_title(f"{name}\n({comparison.curve_source})")
+        ax.set_ylabel(regret_label(comparison))
         if ax.get_legend_handles_labels()[1]:
             ax.legend(frameon=False)
         drawn.append(ax)
@@ -246,6 +253,7 @@ def tasks_caption(tasks: Tasks) -> str:
     sentences = [
         f"{each.goal.title} of the preferred architecture; tables: {tables_text(tasks)}.",
         f"Regret: {'; '.join(references)}. Regrets of different panels are not comparable.",
+        mean_text(tasks),
         *(text if len(names) == len(tasks) else f"{', '.join(names)}: {text}" for text, names in details.items()),
         *tests,
     ]
@@ -283,6 +291,30 @@ def mean_label(comparison: Comparison) -> str:
     return f"{of} ({comparison.goal.text(comparison.mean)})"
 
 
+def has_mean_line(comparison: Comparison) -> bool:
+    """Return whether the mean regret of the space is known, and low enough to be drawn (`FARTHEST_MEAN`)."""
+    return comparison.mean is not None and comparison.mean <= FARTHEST_MEAN * _largest(comparison)
+
+
+def mean_text(tasks: Tasks) -> str:
+    """Return the mean regrets of the spaces of all panels in sentences; empty if none is known."""
+    known = {name: own for name, own in tasks.items() if own.mean is not None}
+    several, sentences = len(tasks) > 1, []
+    space = "each space" if several else "the space"
+    bounded = any(own.baseline is not None for own in known.values())
+    networks = f"all networks {'within the bounds' if bounded else f'of {space}'}"
+    for is_drawn, line in ((True, "Dash-dotted line"), (False, "Not drawn, as it is far above the curves")):
+        means = [
+            f"{f'{name} ' if several else ''}{own.goal.text(own.mean)}"
+            for name, own in known.items()
+            if own.mean is not None and has_mean_line(own) == is_drawn
+        ]
+        if means:
+            regret = next(iter(known.values())).goal.regret
+            sentences.append(f"{line}: mean {regret} of {networks} ({', '.join(means)}).")
+    return "\n".join(sentences)
+
+
 def _largest(comparison: Comparison) -> float:
     """Return the largest drawn value of all curves."""
     return max(
@@ -292,15 +324,19 @@ def _largest(comparison: Comparison) -> float:
 
 
 def _draw_end(axes: "Axes", end: float, last: float, result: float, color: str) -> None:
-    """Mark the end of a curve with a dot, and extend its result as a dotted line to the end of the longest curve."""
-    look: dict[str, Any] = {"linestyle": ":", "linewidth": 1.0, "marker": "o", "markersize": 3.5, "markevery": [0]}
+    """Mark the end of a curve with a ring, and extend its result as a dotted line to the end of the longest curve.
+
+    No method has a ring as its marker.
+    """
+    look: dict[str, Any] = {"linestyle": ":", "linewidth": 1.0, "marker": "o", "markersize": 6, "markevery": [0]}
+    look |= {"markerfacecolor": "none"}
     axes.plot([end, last], [result, result], color=tone(color), clip_on=False, **look)
 
 
 def _label(axes: "Axes", comparison: Comparison, floor: float | None) -> None:
     goal = comparison.goal
     axes.set_xlabel(X_LABELS[comparison.over])
-    axes.set_ylabel(goal.with_unit(f"mean {goal.regret}") + f" ({comparison.source})")
+    axes.set_ylabel(f"{regret_label(comparison)} ({comparison.curve_source})")
     axes.grid(alpha=0.25)
     if floor is not None:
         use_log_axes(axes)
@@ -309,6 +345,12 @@ def _label(axes: "Axes", comparison: Comparison, floor: float | None) -> None:
     start_at_zero(axes)
     if comparison.over == EPOCHS:
         label_epochs(axes)
+
+
+def regret_label(comparison: Comparison) -> str:
+    """Return the label of an axis of regrets with their unit: a mean, unless every curve is a single run."""
+    mean = "mean " if any(len(contender.repetitions) > 1 for contender in comparison.contenders) else ""
+    return comparison.goal.with_unit(f"{mean}{comparison.goal.regret}")
 
 
 def legend_text(comparison: Comparison, contender: Contender) -> str:
@@ -333,9 +375,9 @@ def caption(comparison: Comparison) -> str:
     """Return the text below a figure: table, reference, meaning of bands and clocks, tests, and unfinished runs."""
     goal = comparison.goal
     sentences = [
-        f"{goal.title} of the preferred architecture, {comparison.source}; table {comparison.facts.table}.",
+        f"{goal.title} of the preferred architecture; table {tables_text({'': comparison})}.",
         f"Regret: {reference_text(comparison)}.",
-        f"Test regret, {mean_label(comparison)}." if comparison.mean is not None else "",
+        mean_text({"": comparison}),
         *_details(comparison),
         tests_text(comparison),
     ]
@@ -349,8 +391,10 @@ def _details(comparison: Comparison) -> list[str]:
         objective_text(comparison),
         comparison.baseline.sentence if comparison.baseline else "",
         _bands(comparison),
-        f"Simulated time: {clock_text(comparison)}." if is_simulated else "",
-        "Dots: ends of runs that finish before the longest one; dotted lines: their results afterwards."
+        clock_text(comparison),
+        *notes(comparison),
+        no_common_time_text(comparison),
+        "Rings: ends of runs that finish before the longest one; dotted lines: their results afterwards."
         if early_ends(comparison)
         else "",
         ZERO_NOTE if comparison.over in CLOCKS and _has_zero(comparison) else "",
@@ -401,9 +445,9 @@ def _bands(comparison: Comparison) -> str:
 
 def _band_kinds(comparison: Comparison, contenders: Sequence[Contender]) -> str:
     """Return what the curves and bands of some runs show; empty if none has a band."""
-    has_band = any(len(contender.repetitions) > 1 for contender in contenders)
+    counts = [len(contender.repetitions) for contender in contenders]
     is_cut = any(comparison.curves[contender.label].is_cut for contender in contenders)
-    return describe_band(comparison.spread, is_cut=is_cut) if has_band else ""
+    return describe_band(comparison.spread, counts, None, is_cut=is_cut)
 
 
 def _has_bands(comparison: Comparison) -> bool:

@@ -9,14 +9,15 @@ from typing import Any, ClassVar, Final, Literal, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from nasbench1shot1.black_box_search.goal import Goal
+from nasbench1shot1.black_box_search.goal import Goal, describe_feedback
 from nasbench1shot1.black_box_search.record import BlackBoxStudy
 from nasbench1shot1.display.curves import Trace
 from nasbench1shot1.evaluator import Baseline
 from nasbench1shot1.experiments.rescoring import recorded_table, rescore, rescore_black_box, rescore_study
 from nasbench1shot1.experiments.tuning.trajectory import trajectory
-from nasbench1shot1.ground.errors import InvalidInputError, option
+from nasbench1shot1.ground.errors import InvalidInputError, in_words, option
 from nasbench1shot1.ground.text import counted
+from nasbench1shot1.one_shot_search.captions import scale_text
 from nasbench1shot1.one_shot_search.group import SearchGroup
 from nasbench1shot1.one_shot_search.record import SearchRecord
 from nasbench1shot1.registry import check_trusted
@@ -36,6 +37,13 @@ SEARCH_TIME: Final = "search-time"
 SIMULATED_TIME: Final = "simulated-time"
 EVALUATIONS: Final = "evaluations"
 OVER: tuple[Over, ...] = (EPOCHS, SEARCH_TIME, SIMULATED_TIME, EVALUATIONS)
+CLOCK_WORDS: dict[Over, str] = {
+    EPOCHS: "search epochs",
+    SEARCH_TIME: "recorded search time",
+    SIMULATED_TIME: "simulated time",
+    EVALUATIONS: "the number of trainings",
+}
+"""The horizontal axes in words that follow "over"."""
 CLOCKS: dict[Over, str] = {SIMULATED_TIME: "seconds", EVALUATIONS: "evaluations"}
 """The axes over which searches end at different times, and their units."""
 COLUMNS = {EPOCHS: "epoch", SEARCH_TIME: "search_seconds", SIMULATED_TIME: "simulated_seconds"}
@@ -64,13 +72,13 @@ class Entry(ABC):
         AXES: supported horizontal axes.
         FAMILY: the kind of method, which legends name in comparisons of several kinds.
         REPETITION: a noun for a repetition; empty for runs of which there is always one.
-        CLOCK: what simulated time is, for captions.
+        CLOCK: what simulated time is, as a sentence for captions.
     """
 
     AXES: ClassVar[tuple[Over, ...]]
     FAMILY: ClassVar[str] = "one-shot"
     REPETITION: ClassVar[str] = "seed"
-    CLOCK: ClassVar[str] = "for a search, its search time plus one training of its result"
+    CLOCK: ClassVar[str] = "The simulated time of a search is its search time plus one training of its result."
 
     folder: Path
     kind: str
@@ -139,6 +147,16 @@ class Entry(ABC):
     def origin(self) -> str:
         """A sentence about searches that another program recorded, for captions; empty for other runs."""
         return ""
+
+    @property
+    def note(self) -> str:
+        """A sentence about a run whose method could not do what its name says; empty for other runs."""
+        return ""
+
+    @property
+    @abstractmethod
+    def setting(self) -> str:
+        """The seeds, the budget and the size of the searches, for the section on methods of a paper."""
 
     @property
     def facts(self) -> set[Facts]:
@@ -238,6 +256,16 @@ class SearchEntry(Entry):
         """See `Entry`."""
         return [self._repetition(run, over, table) for run in self.runs if self._has_result(run, over)]
 
+    @property
+    def setting(self) -> str:
+        """See `Entry`."""
+        run = self.runs[0]
+        most = "at most " if run.config.get("early_stopping") else ""
+        epochs = "" if run.planned_epochs is None else f"{most}{counted(run.planned_epochs, 'epoch')}"
+        seeds = [config["seed"] for config in self.configs if config.get("seed") is not None]
+        size = scale_text(self.configs[:1]).splitlines()[0].replace("\N{NO-BREAK SPACE}", " ")
+        return "; ".join(filter(None, [_seeds(seeds), epochs, size]))
+
     def _has_result(self, run: SearchRecord, over: Over) -> bool:
         """Return whether a run has results, and at least one at a known time if its table may lack architectures."""
         known = run.config.get("reference") != PRESENT or any(line[COLUMNS[over]] is not None for line in run.lines)
@@ -247,12 +275,13 @@ class SearchEntry(Entry):
         frame = run.metrics if table is None else rescore(run, table)
         regrets = self.check_known("test regrets", frame["test_regret"].to_numpy(np.float64), run.config)
         at = self.check_known("training times", frame[COLUMNS[over]].to_numpy(np.float64), run.config)
-        final = float(regrets[_final_epoch(run, len(frame))])
-        measured = frame["test_measured"][frame["test_regret"].notna()]
+        last = _final_epoch(run, len(frame))
+        measured = frame["test_measured"].astype(float).where(frame["test_regret"].notna())
         has_time = ~np.isnan(at)  # an architecture that a partial table lacks has no simulated time
         at, regrets = at[has_time], regrets[has_time]
         seen = latest_results(at)
-        known: dict[str, Any] = {"end": float(at[-1]), "final": final, "measured": float(measured.mean())}
+        known: dict[str, Any] = {"end": float(at[-1]), "final": float(regrets[last])}
+        known |= {"measured": float(measured.mean()), "final_measured": float(measured.iloc[last])}
         key = "" if (seed := run.config.get("seed")) is None else f"seed {seed}"
         return Trace(at=at[seen], values=regrets[seen], holds=run.is_finished, key=key, **known)
 
@@ -276,6 +305,13 @@ def _final_epoch(run: SearchRecord, lines: int) -> int:
     return int(run.summary.get("final_epoch", lines - 1)) if run.is_finished else lines - 1
 
 
+def _seeds(seeds: Sequence[int]) -> str:
+    """Return random seeds in words, such as "seeds 0 to 4"; empty without seeds."""
+    is_range = len(seeds) > 2 and list(seeds) == list(range(seeds[0], seeds[-1] + 1))
+    shown = f"{seeds[0]} to {seeds[-1]}" if is_range else in_words(seeds)
+    return f"seed{'s' if len(seeds) > 1 else ''} {shown}" if seeds else ""
+
+
 def _epochs(run: SearchRecord) -> str:
     done = max(len(run.lines) - 1, 0)
     return counted(done, "epoch") if run.planned_epochs is None else f"{done} of {counted(run.planned_epochs, 'epoch')}"
@@ -289,7 +325,7 @@ class BlackBoxEntry(Entry):
     """
 
     AXES, FAMILY, REPETITION = (SIMULATED_TIME, EVALUATIONS), "black-box", "repeat"
-    CLOCK = "for a black-box study, its trainings"
+    CLOCK = "The simulated time of a black-box search is the sum of its training times."
 
     study: BlackBoxStudy
 
@@ -344,9 +380,27 @@ class BlackBoxEntry(Entry):
             values=values,
             end=float(limit or line[end]),
             final=float(values[-1]),
-            measured=float(line["test_measured"]),
+            final_measured=float(line["test_measured"]),  # earlier incumbents are recorded without this
             key=self._key(line),
         )
+
+    @property
+    def note(self) -> str:
+        """See `Entry`."""
+        return str(self.study.summary.get("note", "")) if self.study.is_finished else ""
+
+    @property
+    def setting(self) -> str:
+        """See `Entry`."""
+        config = self.study.config
+        budgets = [
+            f"at most {config['seconds']:,.0f} simulated seconds" if config["seconds"] is not None else "",
+            counted(config["evaluations"], "training") if config["evaluations"] is not None else "",
+        ]
+        feedback = describe_feedback([self.study.feedback_repeats], self.study.goal).removesuffix(".")
+        budget = " and ".join(filter(None, budgets))
+        seed = f"seed {config['seed']}"
+        return "; ".join(filter(None, [seed, budget and f"{budget} per search", feedback[:1].lower() + feedback[1:]]))
 
     def _key(self, line: Mapping[str, Any]) -> str:
         """Return what seeds a search, as `Trace.key`."""
@@ -357,7 +411,12 @@ class BlackBoxEntry(Entry):
 class TrajectoryEntry(BlackBoxEntry):
     """A black-box study that another program recorded, with its own clock."""
 
-    CLOCK = "for a trajectory of another program, the clock of its file"
+    CLOCK = "The simulated time of another program's trajectory is the clock of its file."
+
+    @property
+    def setting(self) -> str:
+        """See `Entry`."""
+        return "recorded by another program"
 
     def _key(self, line: Mapping[str, Any]) -> str:
         """Return an empty key: the other program's seeds are unknown."""
@@ -374,7 +433,7 @@ class TuningEntry(Entry):
     """A tuning study: a single repetition whose clock sums the costs of all searches."""
 
     AXES, REPETITION = (SIMULATED_TIME,), ""
-    CLOCK = "for a tuning study, all its searches plus one training of each architecture found"
+    CLOCK = "The simulated time of a tuning study is that of all its searches plus one training of each result."
 
     study: Study
 
@@ -419,6 +478,13 @@ class TuningEntry(Entry):
         """See `Entry`."""
         return None if self.study.is_finished else counted(len(self.study.lines), "observation")
 
+    @property
+    def setting(self) -> str:
+        """See `Entry`."""
+        config = self.study.config
+        budgets = f"{config['min_budget']:g} to {config['max_budget']:g} epochs per search"
+        return f"seed {config['seed']}; {counted(len(self.study.lines), 'observation')}; {budgets}"
+
     def repetitions(self, over: Over, table: Table | None) -> list[Trace]:
         """See `Entry`."""
         frame = rescore_study(self.study, table or self._own_table())
@@ -427,8 +493,9 @@ class TuningEntry(Entry):
             return []
         regrets = self.check_known("test regrets", found["test_regret"].to_numpy(np.float64), self.study.shared_options)
         at = found["seconds"].to_numpy(np.float64)
-        flags = frame.loc[frame["number"].isin(found["number"]), "test_measured"]
-        return [Trace(at=at, values=regrets, holds=self.study.is_finished, measured=float(flags.mean()))]
+        flags = frame.set_index("number").loc[found["number"], "test_measured"].astype(float)
+        known: dict[str, Any] = {"measured": float(flags.mean()), "final_measured": float(flags.iloc[-1])}
+        return [Trace(at=at, values=regrets, holds=self.study.is_finished, **known)]
 
     def _own_table(self) -> Table:
         """Return the table of the study, needed to tell measured from predicted regrets.

@@ -5,18 +5,18 @@ range: the mean regret over time. On linear time, most of the range is late, so 
 logarithmic time, every decade counts alike.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nasbench1shot1.display.curves import Statistic, Trace, bootstrap, span
+from nasbench1shot1.display.curves import FEWEST_FOR_INTERVAL, RANGE, Statistic, Trace, band, span
 
 Floats = NDArray[np.float64]
 STATISTICS: tuple[Statistic, ...] = ("mean", "median")
 SUMMARY = ("mean", "std", "low", "high", "median", "median_low", "median_high")
-"""Keys of a summary: mean, standard deviation (n - 1), and the ends of both statistics' 95 % intervals."""
+"""Keys of a summary: mean, standard deviation (n - 1), median, and the ends of the intervals of mean and median."""
 
 
 class Span(NamedTuple):
@@ -76,7 +76,8 @@ def _average(trace: Trace, start: float, end: float, whole: bool, log: bool) -> 
 def summarise(values: Floats) -> list[dict[str, float]]:
     """Return mean, standard deviation, median and intervals of each measure, by the keys of `SUMMARY`.
 
-    The intervals equal the bands in figures (`display.curves.pool`), and are NaN for a single run.
+    The intervals equal the bands in figures (`display.curves.band`), and are NaN for a single run: the 95 % confidence
+    interval, or the range of fewer than `FEWEST_FOR_INTERVAL` runs.
 
     Args:
         values: shape (runs, measures). Unknown values are NaN and are left out.
@@ -95,6 +96,14 @@ def _summaries(values: Floats) -> list[dict[str, float]]:
         found |= {"mean": values.mean(axis=0), "median": np.median(values, axis=0)}
     if runs > 1:
         found["std"] = values.std(axis=0, ddof=1)
-        found["low"], found["high"] = bootstrap(values, "mean")
-        found["median_low"], found["median_high"] = bootstrap(values, "median")
+        found["low"], found["high"] = band(values, "ci", "mean")
+        found["median_low"], found["median_high"] = band(values, "ci", "median")
     return [{name: float(found[name][number]) for name in SUMMARY} for number in range(measures)]
+
+
+def interval_name(runs: Collection[int]) -> str:
+    """Return the name of the intervals of `summarise`, for headings of tables of methods with these numbers of runs."""
+    several = [number for number in runs if number > 1]
+    few = [number for number in several if number < FEWEST_FOR_INTERVAL]
+    name = "95 % interval" if several else "interval"
+    return name if not few else RANGE if len(few) == len(several) else f"{name}; n < {FEWEST_FOR_INTERVAL}: {RANGE}"

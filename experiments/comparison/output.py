@@ -21,6 +21,7 @@ from nasbench1shot1.experiments.comparison.drawing import (
     progress_text,
     tasks_figure,
 )
+from nasbench1shot1.experiments.comparison.measures import interval_name
 from nasbench1shot1.experiments.comparison.overviews import (
     critical_difference_figure,
     distribution_figure,
@@ -47,6 +48,8 @@ FILES = {
     *(name for figure in (FIGURE, DISTRIBUTION, RANKS, PROFILE, ACCURACIES) for name in picture_files(f"{figure}.png")),
     *(f"{name}.{suffix}" for name in (TABLE, TASKS) for suffix in ("md", "tex")),
 }
+MOMENTS = {END: "end", COMMON: "common time"}
+"""The moments of rank tests on the screen."""
 WIDE, WIDEST = 110, 150
 """Columns of a terminal that show the kind and the optimizer of every run, and all statistics."""
 
@@ -102,9 +105,11 @@ def _results(comparison: Comparison, width: int) -> Screen:
     for name in names:
         screen.add_column(name, overflow="fold")
     has_clock, has_all = comparison.ends_differ, width >= WIDEST
+    counts = [len(contender.repetitions) for contender in comparison.contenders]
+    interval = interval_name(counts)
     common = [f"after {common_time_text(comparison)}"] if has_clock else []
     more = ["std", "anytime", "anytime, log"] if has_all else []
-    for name in ("n", "mean [95 % interval]", "median", "best", *common, *more):
+    for name in ("n", f"mean [{interval}]" if any(n > 1 for n in counts) else "mean", "median", "best", *common, *more):
         screen.add_column(name, justify="right", no_wrap=True)
     for row in comparison.results.to_dict("records"):
         columns = ["final_median", "final_best", *(["common_mean"] if has_clock else [])]
@@ -135,7 +140,7 @@ def _tests(comparison: Comparison) -> Screen:
         p = comparison.p_values(row["moment"])[frozenset((row["first"], row["second"]))]
         words = describe_effect(row["first"], row["second"], row["a12"])
         words += "" if p < SIGNIFICANT else " (not significant)"
-        screen.add_row(row["moment"], words, f"{p:.2g}")
+        screen.add_row(MOMENTS[row["moment"]], words, f"{p:.2g}")
     return screen
 
 

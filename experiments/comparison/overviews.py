@@ -1,6 +1,6 @@
 """Pictures of final regrets: distributions on each task, and critical differences and profiles over all tasks."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -57,7 +57,7 @@ def critical_difference_figure(
                 f"Ranks by mean final {each.goal.regret}, 1 is best; tasks: {tasks}.",
                 f"Friedman test: χ² = {statistic:.2f}, p = {p:.2g}{verdict}.",
                 f"{bars} (Nemenyi test at {100 * SIGNIFICANT:.0f} %; CD: critical difference of average ranks).",
-                f"Tables: {tables_text(found.tasks)}.",
+                f"Tables: {tables_text(found.tasks, with_curves=False)}.",
             ]
         )
         return canvas.finish(f"Average ranks over {len(found.tasks)} tasks", caption, height=height)
@@ -120,11 +120,13 @@ def distribution_figure(found: TaskComparison, colors: Colors | None = None, sty
     if not len(frame):
         raise InvalidInputError("every method has one run, which has no distribution: add seeds or repeats")
     names = list(dict.fromkeys(frame["task"]))
+    counts = frame.groupby(["label", "task"]).size()
+    texts = {label: f"{label} (n = {_range(list(counts[label]))})" for label in dict.fromkeys(frame["label"])}
     lines = -(-len(names) // MOST_PANELS)
     columns = -(-len(names) // lines)
     with Canvas(lines, columns, panel=(max(3.3, 6.4 / columns), 2.9), style=style, sharey=True) as canvas:
         for ax, name in zip(canvas.axes, names, strict=False):
-            _draw_distributions(ax, frame[frame["task"] == name], found.tasks[name].goal, looks)
+            _draw_distributions(ax, frame[frame["task"] == name], found.tasks[name].goal, looks, texts)
             ax.set_title(f"{name}\n({found.tasks[name].source})" if len(names) > 1 else "")
         for unused in canvas.axes[len(names) :]:
             unused.set_axis_off()
@@ -138,7 +140,7 @@ def distribution_figure(found: TaskComparison, colors: Colors | None = None, sty
                 [
                     f"Share of the runs of each method whose final {each.goal.regret} is at most the value on the "
                     "horizontal axis (empirical distribution).",
-                    f"Tables: {tables_text(found.tasks)}.",
+                    f"Tables: {tables_text(found.tasks, with_curves=False)}.",
                     f"Regret: {reference_text(each, space)}.",
                     ZERO_NOTE.replace("lower", "left") if (frame["regret"] == 0).any() else "",
                 ],
@@ -149,16 +151,23 @@ def distribution_figure(found: TaskComparison, colors: Colors | None = None, sty
 
 
 def _draw_distributions(
-    axes: "Axes", frame: "pandas.DataFrame", goal: Goal, looks: Mapping[str, Mapping[str, Any]]
+    axes: "Axes",
+    frame: "pandas.DataFrame",
+    goal: Goal,
+    looks: Mapping[str, Mapping[str, Any]],
+    texts: Mapping[str, str],
 ) -> None:
-    """Draw the rows of `TaskComparison.distributions` of a task on logarithmic axes; regrets of zero at their edge."""
+    """Draw the rows of `TaskComparison.distributions` of a task on logarithmic axes; regrets of zero at their edge.
+
+    `looks` and `texts` are the lines and the texts of the legend, by label.
+    """
     positive = frame["regret"][frame["regret"] > 0]
     floor = 0.5 * float(positive.min()) if len(positive) else 0.005
     top = 1.1 * max(float(frame["regret"].max()), floor)
     for label, rows in frame.groupby("label", sort=False):
         at = np.array([floor, *np.maximum(rows["regret"], floor), top])
         curve = _line(goal.scale * at, np.array([0.0, *rows["share"], 1.0]))
-        text, look = f"{label} (n = {len(rows):,})", dict(looks[str(label)])
+        text, look = texts[str(label)], dict(looks[str(label)])
         draw_curve(axes, curve, label=text, style=look, scale=1, steps=True, has_band=False)
     axes.set_xlim(goal.scale * floor, goal.scale * top)
     axes.set_xscale("log")
@@ -175,8 +184,8 @@ def profile_figure(found: TaskComparison, colors: Colors | None = None, style: A
     frame, looks = found.profile, method_looks(found.tasks, colors)
     if not len(frame):
         raise InvalidInputError(
-            "a performance profile needs several tasks, methods with runs on all of them, and tables with the mean "
-            "regret of each space: add runs"
+            "a performance profile needs several tasks, at least two methods with runs on all of them, and tables with "
+            "the mean regret of each space: add runs"
         )
     labels = list(dict.fromkeys(frame["label"]))
     has_band = len(labels) <= MOST_BANDS and bool(frame["low"].notna().any())
@@ -195,16 +204,23 @@ def profile_figure(found: TaskComparison, colors: Colors | None = None, style: A
         ax.set_ylabel("share of runs")
         ax.grid(alpha=0.25)
         counts = [f"{label}: {sum(map(len, found.relative[label])):,}" for label in labels]
+        partial = [label for label in looks if label not in labels]
         caption = "\n".join(
             [
                 f"Share of runs whose final {each.goal.regret} is at most a multiple of the mean regret of the space's "
                 "networks.",
                 f"All tasks have the same weight: {', '.join(found.tasks)}. Runs: {', '.join(counts)}.",
-                f"Tables: {tables_text(found.tasks)}.",
+                *([f"Left out, because they lack runs on some tasks: {', '.join(partial)}."] if partial else []),
+                f"Tables: {tables_text(found.tasks, with_curves=False)}.",
             ]
         )
         band = "share and 95 % confidence interval (bootstrap of the runs of each task)" if has_band else ""
         return canvas.finish(f"Performance profile over {len(found.tasks)} tasks", caption, legend=True, band=band)
+
+
+def _range(counts: Collection[int]) -> str:
+    low, high = min(counts), max(counts)
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
 def _line(at: Any, values: Any) -> Banded:

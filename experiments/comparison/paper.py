@@ -12,18 +12,22 @@ from typing import NamedTuple
 import numpy as np
 
 from nasbench1shot1.experiments.comparison.drawing import Tasks, objective_text, progress_text
+from nasbench1shot1.experiments.comparison.entries import CLOCK_WORDS
 from nasbench1shot1.experiments.comparison.overall import AverageRanks
 from nasbench1shot1.experiments.comparison.rank_tests import FEWEST, SIGNIFICANT
 from nasbench1shot1.experiments.comparison.sentences import (
-    CLOCK_WORDS,
-    INTERVALS,
     TEST_WORDS,
+    brackets_text,
     clock_text,
     common_time_text,
     counts_text,
+    method_name,
     range_text,
     reference_text,
+    remarks,
+    settings_text,
     software_text,
+    statistics_text,
     tables_text,
 )
 from nasbench1shot1.experiments.comparison.statistics import ANYTIME, COMMON, END, LOG_ANYTIME, Comparison
@@ -237,14 +241,14 @@ def _caption(tasks: Tasks, is_of_tasks: bool, ranks: AverageRanks | None = None)
     what = f"Mean final {each.goal.regret}" if is_of_tasks else each.goal.title
     counts = dict.fromkeys(map(counts_text, own))
     n = f"; {next(iter(counts))}" if len(counts) == 1 else ""
-    has_intervals = any(len(of.repetitions) > 1 for comparison in own for of in comparison.contenders)
     sentences = [
         f"{each.goal.with_unit(what)} on {where}, over {CLOCK_WORDS[each.over]}{n}.",
-        "Brackets: 95 % bootstrap confidence intervals." if has_intervals else "One run per method: no intervals.",
-        "" if is_of_tasks else f"{_common_sentence(tasks)} {_anytime_sentence(tasks)}".strip(),
+        brackets_text(tasks),
+        *([] if is_of_tasks else [_common_sentence(tasks), _anytime_sentence(tasks)]),
+        *remarks(tasks),
         *dict.fromkeys(map(_marks_sentence, own)),
         _ranks_sentence(ranks) if ranks else "",
-        f"Benchmark table: {tables_text(tasks)}. {_references(tasks)}",
+        f"Benchmark table: {tables_text(tasks, with_curves=not is_of_tasks)}. {_references(tasks)}",
         *dict.fromkeys(progress_text(comparison) for comparison in own),
     ]
     return " ".join(filter(None, sentences))
@@ -297,28 +301,28 @@ def _ranks_sentence(ranks: AverageRanks) -> str:
 def methods_text(tasks: Tasks, ranks: AverageRanks | None = None) -> str:
     """Return a paragraph on how runs were compared, for the section on methods of a paper.
 
-    It names tables, measured or predicted values, the reference of the regret, clock, numbers of runs, statistics,
-    tests and corrections, and versions.
+    It names seeds, budgets and sizes of the searches, tables, measured or predicted values, the reference of the
+    regret, clock, numbers of runs, statistics, tests and corrections, and versions.
     """
     own, each = list(tasks.values()), next(iter(tasks.values()))
     counts = dict.fromkeys(map(counts_text, own))
     per_task = [f"{name}: {counts_text(comparison)}" for name, comparison in tasks.items()]
-    labels = in_words(dict.fromkeys(of.label for comparison in own for of in comparison.contenders))
+    labels = in_words(dict.fromkeys(method_name(of.label) for comparison in own for of in comparison.contenders))
     where = in_words(dict.fromkeys(f"{of.space} ({of.facts.dataset})" for of in own))
-    scales = {of.entry.scale for comparison in own for of in comparison.contenders} - {None}
-    clock = "; ".join(filter(None, dict.fromkeys(map(clock_text, own))))
+    clock = " ".join(filter(None, dict.fromkeys(map(clock_text, own))))
     tests = {comparison.test for comparison in own if len(comparison.rank_tests)}
     sentences = [
         f"We compared {labels} on {where} over {CLOCK_WORDS[each.over]}.",
-        f"Simulated time counts, {clock}." if clock else "",
-        f"The scale of one-shot searches is {' or '.join(sorted(map(str, scales)))}." if scales else "",
+        settings_text(tasks),
+        clock,
         f"Number of searches of each method: {next(iter(counts)) if len(counts) == 1 else '; '.join(per_task)}.",
         f"Architectures were scored on {tables_text(tasks)}.",
         f"{_references(tasks)} The final regret is the regret of the architecture that a search prefers at its end.",
         objective_text(each),
         _common_sentence(tasks),
         _anytime_sentence(tasks),
-        f"Tables and figures show means and medians with {INTERVALS}.",
+        *remarks(tasks),
+        statistics_text(tasks),
         *(_test_sentence(test) for test in sorted(tests)),
         "Effect sizes are A12 (Vargha and Delaney, 2000)." if tests else "",
         _ranks_sentence(ranks) if ranks else "",
@@ -331,6 +335,6 @@ def _test_sentence(test: str) -> str:
     words = TEST_WORDS["Wilcoxon" if test == "Wilcoxon" else "Mann–Whitney"]
     dropped = " (differences of zero are dropped)" if test == "Wilcoxon" else ""
     return (
-        f"Pairs of methods were compared by {words}{dropped}; p-values have Holm's correction for the pairs of each "
-        f"task and measure, and are significant below {SIGNIFICANT}."
+        f"Pairs of methods were compared by {words}{dropped}. The p-values are corrected by Holm's method for the "
+        f"pairs of each task and measure; we call differences with p < {SIGNIFICANT} significant."
     )

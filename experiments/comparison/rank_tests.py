@@ -138,7 +138,9 @@ def describe_effect(first: str, second: str, a12: float) -> str:
     better, worse, share = (first, second, a12) if a12 >= 0.5 else (second, first, 1 - a12)
     if share == 0.5:
         return f"{first} and {second} are equally likely to be better"
-    return f"{better} is better than {worse} in {100 * share:.0f} % of pairs: a {effect_size(a12)} effect"
+    return (
+        f"{better} is better than {worse} in {100 * share:.0f} % of all pairs of searches: a {effect_size(a12)} effect"
+    )
 
 
 def holm(p: Sequence[float] | Floats) -> Floats:

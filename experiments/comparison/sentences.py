@@ -3,25 +3,22 @@
 import importlib.metadata
 from collections.abc import Mapping
 
-from nasbench1shot1.display.curves import RESAMPLES
-from nasbench1shot1.experiments.comparison.entries import CLOCKS, EPOCHS, EVALUATIONS, SEARCH_TIME, SIMULATED_TIME, Over
+import numpy as np
+
+from nasbench1shot1.display.curves import FEWEST_FOR_INTERVAL, RESAMPLES, span
+from nasbench1shot1.experiments.comparison.entries import CLOCKS, EPOCHS, SIMULATED_TIME
 from nasbench1shot1.experiments.comparison.rank_tests import FEWEST
-from nasbench1shot1.experiments.comparison.statistics import Comparison, Test
+from nasbench1shot1.experiments.comparison.statistics import END, Comparison, Test, sources_text
+from nasbench1shot1.ground.errors import in_words
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.tables.references import PRESENT
 
-CLOCK_WORDS: dict[Over, str] = {
-    EPOCHS: "search epochs",
-    SEARCH_TIME: "recorded search time",
-    SIMULATED_TIME: "simulated time",
-    EVALUATIONS: "the number of trainings",
-}
-"""The horizontal axes in words that follow "over"."""
 TEST_WORDS: dict[Test, str] = {
     "Wilcoxon": "two-sided Wilcoxon signed-rank tests of matched seeds",
     "Mann–Whitney": "two-sided Mann–Whitney U tests",
 }
 INTERVALS = f"95 % confidence intervals by the percentile bootstrap ({RESAMPLES:,} resamples of the runs)"
+FEW = f"fewer than {FEWEST_FOR_INTERVAL} runs"
 
 
 def reference_text(comparison: Comparison, space: str | None = None) -> str:
@@ -37,10 +34,60 @@ def reference_text(comparison: Comparison, space: str | None = None) -> str:
 
 
 def clock_text(comparison: Comparison) -> str:
-    """Return what simulated time is for each kind of run; empty for other axes."""
+    """Return what simulated time is for each kind of run, in sentences; empty for other axes."""
     if comparison.over != SIMULATED_TIME:
         return ""
-    return "; ".join(dict.fromkeys(of.entry.CLOCK for of in comparison.contenders))
+    return " ".join(dict.fromkeys(of.entry.CLOCK for of in comparison.contenders))
+
+
+def notes(comparison: Comparison) -> list[str]:
+    """Return sentences about runs whose method could not do what its name says, and about equal curves."""
+    equal: dict[bytes, list[str]] = {}
+    for label, curve in comparison.curves.items():
+        equal.setdefault(np.concatenate([curve.at, curve.centre]).tobytes(), []).append(label)
+    return [
+        *dict.fromkeys(of.entry.note for of in comparison.contenders if of.entry.note),
+        *(f"The curves of {in_words(labels)} are equal." for labels in equal.values() if len(labels) > 1),
+    ]
+
+
+def no_common_time_text(comparison: Comparison) -> str:
+    """Return a sentence if some curves begin only after others end; else an empty string."""
+    if comparison.overlaps:
+        return ""
+    spans = {of.label: span(of.repetitions) for of in comparison.contenders}
+    late = [label for label, (start, _) in spans.items() if start > comparison.common_time]
+    early = [label for label, (_, end) in spans.items() if end < comparison.span.start]
+    begin, end = ("begins", "begin")[len(late) > 1], ("ends", "end")[len(early) > 1]
+    curves = "curve" if len(late) == 1 else "curves"
+    return (
+        f"There is no common time: the {curves} of {in_words(late)} {begin} after {in_words(early)} {end}. Regrets at "
+        "a common time and anytime regrets are therefore left out."
+    )
+
+
+def remarks(tasks: Mapping[str, Comparison]) -> list[str]:
+    """Return the sentences of `notes` and `no_common_time_text` of all tasks, with the tasks that they are about."""
+    found: dict[str, list[str]] = {}
+    for name, comparison in tasks.items():
+        for text in filter(None, [*notes(comparison), no_common_time_text(comparison)]):
+            found.setdefault(text, []).append(name)
+    return [text if len(names) == len(tasks) else f"{', '.join(names)}: {text}" for text, names in found.items()]
+
+
+def settings_text(tasks: Mapping[str, Comparison]) -> str:
+    """Return seeds, budgets and sizes of the searches in sentences, one for the runs with an equal setting."""
+    found: dict[str, list[str]] = {}
+    for name, comparison in tasks.items():
+        for of in comparison.contenders:
+            where = f" on {name}" if len(tasks) > 1 else ""
+            found.setdefault(of.entry.setting, []).append(f"{method_name(of.label)}{where}")
+    return " ".join(f"Setting of {in_words(labels)}: {setting}." for setting, labels in found.items())
+
+
+def method_name(label: str) -> str:
+    """Return a label as the name of a method within a sentence: "random" alone would not name one."""
+    return {"random": "random search"}.get(label, label)
 
 
 def counts_text(comparison: Comparison) -> str:
@@ -75,15 +122,21 @@ def tests_text(comparison: Comparison) -> str:
         return ""
     if not len(comparison.rank_tests):
         return f"No rank tests: they need at least {counted(FEWEST, 'search')} of each method."
-    pairs = len(comparison.p_values("end"))
+    pairs = len(comparison.p_values(END))
     return f"Rank tests: {TEST_WORDS[comparison.test]}, Holm's correction for {counted(pairs, 'pair')}."
 
 
-def tables_text(tasks: Mapping[str, Comparison]) -> str:
-    """Return the tables of tasks and whether their regrets are measured, as words that follow "Table:"."""
+def tables_text(tasks: Mapping[str, Comparison], with_curves: bool = True) -> str:
+    """Return the tables of tasks and how far their regrets are measured, as words that follow "Table:".
+
+    Args:
+        tasks: the comparisons by task.
+        with_curves: whether regrets before the end also count, where they differ (`statistics.sources_text`).
+    """
     by_table: dict[str, dict[str, list[str]]] = {}
     for name, comparison in tasks.items():
-        by_table.setdefault(comparison.facts.table, {}).setdefault(comparison.source, []).append(name)
+        source = sources_text(comparison.repetitions) if with_curves else comparison.source
+        by_table.setdefault(comparison.facts.table, {}).setdefault(source, []).append(name)
     if len(by_table) == 1:
         ((table, sources),) = by_table.items()
         if len(sources) == 1:
@@ -93,6 +146,38 @@ def tables_text(tasks: Mapping[str, Comparison]) -> str:
         for table, sources in by_table.items()
     }
     return "; ".join(f"{table} ({text})" for table, text in parts.items())
+
+
+def brackets_text(tasks: Mapping[str, Comparison]) -> str:
+    """Return what the brackets in a table are, as a sentence."""
+    few, enough = _few_and_enough(tasks)
+    if not few and not enough:
+        return "One run per method: no intervals."
+    if not enough:
+        return f"Brackets: minimum and maximum ({FEW})."
+    return f"Brackets: 95 % bootstrap confidence intervals{f'; of {FEW}: minimum and maximum' if few else ''}."
+
+
+def statistics_text(tasks: Mapping[str, Comparison]) -> str:
+    """Return which statistics tables and figures show, as a sentence."""
+    few, enough = _few_and_enough(tasks)
+    if not few and not enough:
+        return "Each method has one run, so there are no intervals."
+    if not enough:
+        return (
+            f"Tables and figures show means and medians with minimum and maximum, because {FEW} do not allow a 95 % "
+            "confidence interval by the bootstrap."
+        )
+    otherwise = f", or with the range of {FEW}" if few else ""
+    return f"Tables and figures show means and medians with {INTERVALS}{otherwise}."
+
+
+def _few_and_enough(tasks: Mapping[str, Comparison]) -> tuple[bool, bool]:
+    """Return whether methods with several runs have too few of them for a confidence interval, and whether some have
+    enough.
+    """
+    counts = [len(of.repetitions) for comparison in tasks.values() for of in comparison.contenders]
+    return any(1 < n < FEWEST_FOR_INTERVAL for n in counts), any(n >= FEWEST_FOR_INTERVAL for n in counts)
 
 
 def software_text() -> str:

@@ -1,6 +1,6 @@
 """The result of a comparison on one task: curves, a table of regrets and rank tests."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
@@ -12,8 +12,17 @@ from nasbench1shot1.black_box_search.goal import Goal
 from nasbench1shot1.display.curves import Pooled, Trace, pool, span
 from nasbench1shot1.display.style import Spread
 from nasbench1shot1.evaluator import Baseline
-from nasbench1shot1.experiments.comparison.entries import CLOCKS, EPOCHS, EVALUATIONS, Entry, Facts, Floats, Over
-from nasbench1shot1.experiments.comparison.measures import Span, common_span, summarise, time_averages
+from nasbench1shot1.experiments.comparison.entries import (
+    CLOCK_WORDS,
+    CLOCKS,
+    EPOCHS,
+    EVALUATIONS,
+    Entry,
+    Facts,
+    Floats,
+    Over,
+)
+from nasbench1shot1.experiments.comparison.measures import Span, common_span, interval_name, summarise, time_averages
 from nasbench1shot1.experiments.comparison.rank_tests import (
     FEWEST,
     FEWEST_PAIRS,
@@ -26,14 +35,41 @@ from nasbench1shot1.ground.notebooks import Displayed, html_table
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.one_shot_search.captions import provenance
 from nasbench1shot1.reference_points import NO_REGRETS, MarkedRegrets
+from nasbench1shot1.tables.columns import partly_text
 
-END, COMMON, ANYTIME, LOG_ANYTIME = "end", "common time", "anytime", "anytime, log time"
-"""Moments of regrets: the end of each run, the last time that all curves reach, and means over linear and log time."""
-MEASURES = {"final": END, "common": COMMON, "anytime": ANYTIME, "log_anytime": LOG_ANYTIME}
-"""Beginnings of columns, and their moments."""
+END, COMMON, ANYTIME, LOG_ANYTIME = MEASURES = ("final", "common", "anytime", "log_anytime")
+"""Moments of regrets, which are also the beginnings of columns of results: the end of each run, the last time that all
+curves reach, and means over linear and logarithmic time."""
 FEW_SEEDS, FEW_REPEATS = 10, 500
 """Numbers of searches, and of repeats of a black-box study, below which a comparison warns."""
 Test = Literal["Wilcoxon", "Mann–Whitney"]
+
+
+def final_source(repetitions: Iterable[Trace]) -> str:
+    """Return whether the values at the ends of some runs are measured or predicted, in words."""
+    return provenance(pandas.Series([repetition.final_measured for repetition in repetitions], dtype=float))
+
+
+def curve_source(repetitions: Iterable[Trace]) -> str:
+    """Return whether the values along curves are "measured", "predicted" or "partly predicted", as far as it is known.
+
+    Of a black-box study, only the source of the final values is known.
+    """
+    shares = [share for of in repetitions for share in (of.measured, of.final_measured) if not np.isnan(share)]
+    if not shares:
+        return final_source([])
+    return partly_text(flag for share in shares for flag in {share > 0, share == 1})
+
+
+def sources_text(repetitions: Sequence[Trace]) -> str:
+    """Return how far final regrets are measured and, where this differs, the regrets along the curves of searches.
+
+    The text is "measured", "predicted", or such as "final regrets: predicted; along the curves of searches: 25 %
+    measured, else predicted".
+    """
+    final, points = final_source(repetitions), pandas.Series([of.measured for of in repetitions]).dropna()
+    along = provenance(points) if len(points) else final
+    return final if along == final else f"final regrets: {final}; along the curves of searches: {along}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,8 +103,8 @@ class Contender:
 
     @property
     def source(self) -> str:
-        """Whether the regrets of this run are measured or predicted, in words."""
-        return provenance(pandas.Series([repetition.measured for repetition in self.repetitions]))
+        """Whether the final regrets of this run are measured or predicted, in words."""
+        return final_source(self.repetitions)
 
     def at(self, moment: float) -> Floats:
         """Return the test regret of each repetition at an epoch or second; empty if a repetition has no result then."""
@@ -106,20 +142,28 @@ class Comparison(Displayed):
 
     def __repr__(self) -> str:
         means = (f"{of.label} {self.goal.text(of.final.mean())} (n = {len(of.final)})" for of in self.contenders)
-        where = f"{self.space}, over {self.over}"
+        where = f"{self.space}, over {CLOCK_WORDS[self.over]}"
         return f"Comparison({where}; mean final {self.goal.regret}, {self.source}: {', '.join(means)})"
 
     DRAWING = "nasbench1shot1.experiments.comparison.comparing:plot_comparison"
 
     def _as_html(self) -> str:
         facts, text = self.facts, self.goal.text
-        heading = f"{self.goal.title} on {self.space}, {facts.dataset}, over {self.over}; table {facts.table}"
-        columns = ("run", "n", "mean", "standard deviation", "median", "best", "source")
-        numbers = ("final_mean", "final_std", "final_median", "final_best")
+        heading = (
+            f"{self.goal.title} on {self.space}, {facts.dataset}, over {CLOCK_WORDS[self.over]}; table {facts.table}"
+        )
+        interval = interval_name([len(of.repetitions) for of in self.contenders])
+        columns = ("run", "n", "mean", interval, "standard deviation", "median", "best", "source")
+        numbers = ("final_std", "final_median", "final_best")
+
+        def shown(value: float) -> str:
+            return "–" if pandas.isna(value) else text(value)
+
         rows = [
             (
-                row["label"], f"{row['n']:,}",
-                *("–" if pandas.isna(row[name]) else text(row[name]) for name in numbers), row["source"],
+                row["label"], f"{row['n']:,}", shown(row["final_mean"]),
+                "–" if pandas.isna(row["final_low"]) else f"{shown(row['final_low'])} to {shown(row['final_high'])}",
+                *(shown(row[name]) for name in numbers), row["source"],
             )
             for row in self.results.to_dict("records")
         ]  # fmt: skip
@@ -148,9 +192,18 @@ class Comparison(Displayed):
 
     @property
     def source(self) -> str:
-        """Whether the regrets of all runs are measured or predicted, in words."""
-        shares = [repetition.measured for contender in self.contenders for repetition in contender.repetitions]
-        return provenance(pandas.Series(shares))
+        """Whether the final regrets of all runs are measured or predicted, in words."""
+        return final_source(self.repetitions)
+
+    @property
+    def curve_source(self) -> str:
+        """Whether the regrets along the curves are measured, predicted or partly predicted, for labels of axes."""
+        return curve_source(self.repetitions)
+
+    @property
+    def repetitions(self) -> list[Trace]:
+        """The repetitions of all runs."""
+        return [repetition for contender in self.contenders for repetition in contender.repetitions]
 
     @property
     def common_time(self) -> float:
@@ -178,11 +231,21 @@ class Comparison(Displayed):
     @property
     def moments(self) -> list[str]:
         """The moments at which regrets are compared."""
-        return [moment for moment in MEASURES.values() if moment != COMMON or self.over in CLOCKS]
+        return [moment for moment in MEASURES if moment != COMMON or self.over in CLOCKS]
+
+    @property
+    def overlaps(self) -> bool:
+        """Whether there is a time at which all runs have a result."""
+        return self.span.start <= self.span.end
 
     @property
     def ends_differ(self) -> bool:
-        """Whether methods end at different times, so that regrets at the last common time are not the final ones."""
+        """Whether methods end at different times, so that regrets at the last common time are not the final ones.
+
+        False if there is no common time.
+        """
+        if not self.overlaps:
+            return False
         end, common = (self.samples.get(moment, {}) for moment in (END, COMMON))
         return any(not np.array_equal(end[label], values, equal_nan=True) for label, values in common.items())
 
@@ -191,9 +254,10 @@ class Comparison(Displayed):
         """A data frame with one row per run; regrets of accuracies are fractions.
 
         Columns: label, kind, optimizer, folder, space, dataset, table, scale (NaN for black-box studies), n (number of
-        searches with a result), finished and source (measured or predicted). Then follow statistics of the final test
-        regrets: final_mean, final_std (n - 1; NaN for one search), final_low and final_high (95 % confidence interval
-        of the mean), final_median, final_median_low and final_median_high (interval of the median), and final_best.
+        searches with a result), finished and source (of the final regrets: measured or predicted). Then follow
+        statistics of the final test regrets: final_mean, final_std (n - 1; NaN for one search), final_low and
+        final_high (95 % confidence interval of the mean, or the range of fewer than six searches), final_median,
+        final_median_low and final_median_high (the same for the median), and final_best.
 
         anytime_mean, … are the same statistics of the anytime regrets: the mean regret between anytime_start and
         anytime_end, the range that all curves have in common. log_anytime_mean, … are those on logarithmic time, from
@@ -218,8 +282,8 @@ class Comparison(Displayed):
             "finished": entry.progress is None,
             "source": contender.source,
         }
-        names = [name for name, moment in MEASURES.items() if moment in self.moments]
-        columns = [self.samples[MEASURES[name]][contender.label] for name in names]
+        names = self.moments
+        columns = [self.samples[name][contender.label] for name in names]
         for name, summary in zip(names, summarise(np.stack(columns, axis=1)), strict=True):
             row |= {f"{name}_{of}": value for of, value in summary.items()}
             if name == "final":

@@ -11,6 +11,7 @@ from nasbench1shot1.experiments.comparison import overall, paper
 from nasbench1shot1.experiments.comparison.entries import Floats
 from nasbench1shot1.experiments.comparison.opening import PARTS
 from nasbench1shot1.experiments.comparison.overall import AverageRanks
+from nasbench1shot1.experiments.comparison.sentences import remarks
 from nasbench1shot1.experiments.comparison.statistics import END, Comparison
 from nasbench1shot1.ground.errors import InvalidInputError, UserError, quote
 from nasbench1shot1.ground.notebooks import Displayed
@@ -70,13 +71,14 @@ class TaskComparison(Displayed):
 
     @property
     def warnings(self) -> list[str]:
-        """The sentences of `Comparison.warnings` of all tasks."""
+        """The sentences of `Comparison.warnings` of all tasks, and `sentences.remarks`."""
         found: dict[str, list[str]] = {}
         for name, comparison in self.tasks.items():
             for text in comparison.warnings:
                 found.setdefault(text, []).append(name)
         every = len(self.tasks)
-        return [text if len(names) == every else f"{', '.join(names)}: {text}" for text, names in found.items()]
+        own = [text if len(names) == every else f"{', '.join(names)}: {text}" for text, names in found.items()]
+        return [*remarks(self.tasks), *own]
 
     # Over the tasks
 
@@ -84,7 +86,7 @@ class TaskComparison(Displayed):
         """Return the mean regret of each method (column) on each task (row); NaN where a method has no runs.
 
         Args:
-            moment: one of `Comparison.moments`: "end", "common time", "anytime" or "anytime, log time".
+            moment: one of `Comparison.moments`: "final", "common", "anytime" or "log_anytime".
         """
         means = {
             name: {label: float(np.nanmean(values)) for label, values in own.samples[moment].items() if _known(values)}
@@ -180,10 +182,10 @@ class TaskComparison(Displayed):
         """The performance profile over the tasks: columns label, at, share, low and high.
 
         `share` is the share of a method's runs whose relative final regret (`relative`) is at most `at`; every task has
-        the same weight. `low` and `high` are its 95 % confidence interval. Empty for a single task, or if no method has
-        runs on all tasks.
+        the same weight. `low` and `high` are its 95 % confidence interval. Empty for a single task, or with fewer than
+        two methods that have runs on all tasks.
         """
-        if len(self.tasks) == 1 or not self.relative:
+        if len(self.tasks) == 1 or len(self.relative) < 2:
             return pandas.DataFrame()
         every = np.concatenate([values for samples in self.relative.values() for values in samples])
         positive = every[every > 0]

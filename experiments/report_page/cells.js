@@ -178,7 +178,8 @@ class Searches {
     const top = 1.05 * Math.max(...values.flat().map((value) => value ?? 0)) || 1;
     const text = (value, place, number) => {
       if (value === null) return "not in the table";
-      const source = number ? "" : search.measured[place] === "1" ? ", measured" : ", predicted";
+      const flags = number ? search.validationMeasured : search.measured;
+      const source = flags[place] === "1" ? ", measured" : ", predicted";
       return `${valueText(value, 3)} %${source}`;
     };
     const entries = ["test regret", "validation regret"];

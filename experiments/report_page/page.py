@@ -12,7 +12,7 @@ from nasbench1shot1 import __version__
 from nasbench1shot1.black_box_search.goal import Goal
 from nasbench1shot1.cell_training.record import Training
 from nasbench1shot1.display.cells import ENDS, OPERATIONS
-from nasbench1shot1.experiments.comparison.measures import summarise
+from nasbench1shot1.experiments.comparison.measures import interval_name, summarise
 from nasbench1shot1.experiments.report_page.charts import (
     by_network,
     candidate_lines,
@@ -123,7 +123,7 @@ def _lead(subjects: Sequence[Subject], panels: Sequence[Panel]) -> Markup:
     source = source_of(of for panel in panels for of in panel.drawn)
     unfinished = [f"{subject.label} ({subject.progress})" for subject in subjects if subject.progress]
     sentences = [
-        f"Table {', '.join(tables)}; regrets are {source}." if source else "",
+        f"Table {', '.join(tables)} ({source})." if source else "",
         f"Unfinished runs, shown as far as recorded: {'; '.join(unfinished)}." if unfinished else "",
         separated_text(panels),
     ]
@@ -160,12 +160,13 @@ def _notes(sentences: Iterable[str]) -> Markup:
 def _panel(panel: Panel, drawn: Sequence[Panel], panels: Sequence[Panel]) -> Markup:
     chart = tag("div", data_chart=drawn.index(panel)) if panel.axes else tag("p", "No run has a result yet.")
     unit = f" [{panel.goal.unit}]" if panel.goal.unit else ""
+    interval = interval_name([len(of.repetitions) for of in panel.drawn])
     headings = [
         "Run",
         "Method",
         "n",
         f"Mean{unit}",
-        f"95 % interval{unit}",
+        f"{interval[0].upper()}{interval[1:]}{unit}",
         f"Median{unit}",
         f"Best{unit}",
         "Values",

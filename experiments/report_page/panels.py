@@ -6,7 +6,6 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-import pandas
 
 from nasbench1shot1.black_box_search.goal import Goal
 from nasbench1shot1.display.axes import ZERO_NOTE
@@ -27,11 +26,11 @@ from nasbench1shot1.experiments.comparison.entries import (
     Over,
 )
 from nasbench1shot1.experiments.comparison.opening import check_comparable, separate
+from nasbench1shot1.experiments.comparison.statistics import final_source, sources_text
 from nasbench1shot1.experiments.report_page.subjects import Subject
 from nasbench1shot1.experiments.rescoring import difference, recorded_table
 from nasbench1shot1.ground.errors import InvalidInputError, UserError
 from nasbench1shot1.ground.text import counted
-from nasbench1shot1.one_shot_search.captions import provenance
 from nasbench1shot1.one_shot_search.regret_curve import MEAN_LABEL, MEAN_WITHIN
 from nasbench1shot1.reference_points import NO_REGRETS, Asked, MarkedRegrets, marked_regrets
 from nasbench1shot1.registry import search_space, table_of_run
@@ -117,14 +116,14 @@ class Drawn:
 
     @property
     def source(self) -> str:
-        """Whether the regrets are measured or predicted, in words; empty without a result."""
-        return source_of([self])
+        """Whether the final regrets are measured or predicted, in words; empty without a result."""
+        return final_source(self.repetitions) if self.repetitions else ""
 
 
 def source_of(drawn: Iterable[Drawn]) -> str:
-    """Return whether the regrets of runs are measured or predicted, in words; empty without a result."""
-    shares = [trace.measured for of in drawn for trace in of.repetitions]
-    return provenance(pandas.Series(shares)) if shares else ""
+    """Return how far the regrets of runs are measured, as `statistics.sources_text`; empty without a result."""
+    traces = [trace for of in drawn for trace in of.repetitions]
+    return sources_text(traces) if traces else ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,7 +186,7 @@ class Panel:
 
     @property
     def source(self) -> str:
-        """Whether the regrets of all runs are measured or predicted, in words; empty without a result."""
+        """How far the regrets of all runs are measured, in words; empty without a result."""
         return source_of(self.drawn)
 
     @cached_property
@@ -218,7 +217,9 @@ class Panel:
         """Return sentences about the regrets, the bands and the clocks, and about what is missing."""
         drawn = [of for of in self.drawn if of.traces]
         sentences = [
-            f"{self.goal.title} of the preferred architecture, {self.source}; table {self.key.table}." if drawn else "",
+            f"{self.goal.title} of the preferred architecture; table {self.key.table} ({self.source})."
+            if drawn
+            else "",
             "" if self.table is None or not drawn else as_sentence(self.table.fidelity()),
             self.goal.sentence(),
             self.baseline.sentence if self.baseline else "",
@@ -226,6 +227,7 @@ class Panel:
             self._clock_text(drawn),
             ZERO_NOTE if any((of.centre == 0).any() for found in self.curves.values() for of in found.values()) else "",
             *dict.fromkeys(of.entry.origin for of in drawn),
+            *dict.fromkeys(of.entry.note for of in drawn),
             self.marked.note,
             self._missing_text(drawn),
         ]
@@ -238,12 +240,11 @@ class Panel:
         if not several:
             return alone
         is_cut = any(curve.is_cut for curves in self.curves.values() for curve in curves.values())
-        said = describe_band(self.scoring.spread, is_cut=is_cut)
+        said = describe_band(self.scoring.spread, [len(of.repetitions) for of in drawn], None, is_cut=is_cut)
         return f"Lines and bands: {said} over n runs. {alone}".strip()
 
     def _clock_text(self, drawn: Sequence[Drawn]) -> str:
-        clocks = dict.fromkeys(of.entry.CLOCK for of in drawn if SIMULATED_TIME in of.traces)
-        return f"Simulated time: {'; '.join(clocks)}." if clocks else ""
+        return " ".join(dict.fromkeys(of.entry.CLOCK for of in drawn if SIMULATED_TIME in of.traces))
 
     def _missing_text(self, drawn: Sequence[Drawn]) -> str:
         lacking = [

@@ -253,7 +253,7 @@ class Collapse(CurveResults):
         return self.title(scale_text(configs or [self.runs[0].config]).splitlines()[0])
 
     def _band(self, is_cut: bool) -> str:
-        words = describe_band(self.spread, () if self.seeds > 1 else 1, is_cut=is_cut)
+        words = describe_band(self.spread, self.seeds, None, is_cut=is_cut)
         return words and f"{words}; bands of the base only"
 
     def _caption(self) -> str:

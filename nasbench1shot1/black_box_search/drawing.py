@@ -67,7 +67,8 @@ def regret_figure(
         draw_baseline(axes, studies, floor)
         axes.set_ylabel(_regret_label(studies, "mean"))
         band = describe_band(spread, [len(study.lines) for study in studies], "search") if has_band else "mean"
-        title = f"{config['space']}, {config['dataset']}: {describe_searches(studies)}"
+        method = f"{shown[0]} on " if len(studies) == 1 else ""
+        title = f"{method}{config['space']}, {config['dataset']}: {describe_searches(studies)}"
         return canvas.finish(title, "\n".join(filter(None, [note, caption(studies)])), legend=True, band=band)
 
 

@@ -44,8 +44,8 @@ class Compare:
     table: TableName | None = None
     """Folder or name of the table on which all architectures are scored. Default: the recorded regrets."""
     mark: Mark | None = None
-    """Networks whose test regret is drawn as a horizontal line: reference points such as 'ResNet cell', or
-    architectures."""
+    """Networks whose test regret is drawn as a horizontal line: reference points, such as 'ResNet cell' on
+    nb201 or 'ResNet-like cell' on s1, or architectures."""
     allow_module: str | None = None
     """Module that may be imported because the config.json of a run names it. Importing a module runs its code."""
     pictures: PictureOptions = USUAL_PICTURES

@@ -2,7 +2,8 @@
 
 Every picture, table and file of the package pools runs here. Each run is a `Trace`: values over epochs, evaluations or
 seconds. `pool` puts the traces on a common axis. The curve is their mean or median. The default band is the 95 %
-confidence interval of this statistic by the percentile bootstrap (Efron 1979) with `RESAMPLES` resamples of runs.
+confidence interval of this statistic by the percentile bootstrap (Efron 1979) with `RESAMPLES` resamples of runs. Fewer
+than `FEWEST_FOR_INTERVAL` runs have no such interval: their band is the range of their values, and is called so.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -31,6 +32,14 @@ SPREADS: dict[Spread, str] = {
     "range": "minimum to maximum",
 }
 """The bands in words."""
+RANGE = "range"
+"""The band of a few runs in words, where others have a confidence interval."""
+FEWEST_FOR_INTERVAL = 6
+"""Minimum number of runs of a confidence interval, here and in tables.
+
+A bootstrap interval lies within the range of the N values. The range contains the median of the distribution with the
+probability 1 - 2^(1 - N), which exceeds 95 % only from six runs on. With two runs, for example, it is 50 %.
+"""
 RESAMPLES, SEED = 1000, 0
 """Resamples of confidence intervals, and the seed of their generator: equal runs give equal pictures."""
 MOST_POINTS = 1_000
@@ -52,7 +61,8 @@ class Trace:
         final: the value after `end`, if the run holds it. Default: the last value.
         holds: whether the run keeps its final value after `end`, as a finished search keeps its architecture. A curve
             ends with the first run that does not.
-        measured: share of the values that are measured; the others are predicted.
+        measured: share of `values` that are measured; the others are predicted. NaN: unknown.
+        final_measured: 1 if the value at the end is measured, 0 if it is predicted; NaN: unknown.
         key: the random seed of the run in words, by which runs of two methods are matched; empty if it is unknown.
     """
 
@@ -62,6 +72,7 @@ class Trace:
     final: float = np.nan
     holds: bool = True
     measured: float = np.nan
+    final_measured: float = np.nan
     key: str = ""
 
     @property
@@ -235,13 +246,14 @@ def band(values: Floats, spread: Spread, statistic: Statistic = "mean") -> tuple
 
     Args:
         values: values of N runs at T positions, shape (N, T). Where one is NaN, the band is NaN.
-        spread: what the band shows. One run has a band of zero width.
+        spread: what the band shows. One run has a band of zero width. With fewer than `FEWEST_FOR_INTERVAL` runs, "ci"
+            is the range.
         statistic: "mean" or "median": the centre of "std", and the statistic whose confidence "ci" is.
     """
     if len(values) == 1:
         return values[0], values[0]
-    if spread == "range":
-        return values.min(axis=0), values.max(axis=0)
+    if spread == "range" or (spread == "ci" and len(values) < FEWEST_FOR_INTERVAL):
+        return _around(values, statistic, values.min(axis=0), values.max(axis=0))
     if spread == "quartiles":
         low, high = np.quantile(values, (0.25, 0.75), axis=0)
         return low, high
@@ -281,9 +293,13 @@ def bootstrap(
         found = (ascending[order[:, (runs - 1) // 2]] + ascending[order[:, runs // 2]]) / 2
         found[:, np.isnan(values).any(axis=0)] = np.nan
     low, high = percentile_interval(found)
+    # Rounding must not put the interval outside of the values.
+    return _around(values, statistic, np.maximum(low, values.min(axis=0)), np.minimum(high, values.max(axis=0)))
+
+
+def _around(values: Floats, statistic: Statistic, low: Floats, high: Floats) -> tuple[Floats, Floats]:
+    """Return an interval that contains the statistic, which rounding can put outside of it."""
     centre = getattr(np, statistic)(values, axis=0)
-    # Rounding must not put the mean outside of its interval, nor the interval outside of the values.
-    low, high = np.maximum(low, values.min(axis=0)), np.minimum(high, values.max(axis=0))
     return np.minimum(low, centre), np.maximum(high, centre)
 
 
@@ -301,32 +317,44 @@ def _deviation(values: Floats) -> Floats:
 def describe_band(
     spread: Spread | None,
     runs: int | Collection[int] = (),
-    noun: str = "seed",
+    noun: str | None = "seed",
     *,
     statistic: Statistic = "mean",
     is_cut: bool = False,
 ) -> str:
-    """Return what a curve and its band show, such as "mean and 95 % confidence interval (bootstrap), 5 seeds".
+    """Return what a curve and its band show, such as "mean and 95 % confidence interval (bootstrap), 7 seeds".
 
     Args:
         spread: what the band shows.
-        runs: number of runs of each curve, or of all curves. Default: not stated. One run has no band: the text is
-            empty if no curve has more. If none has more than two runs, a confidence interval is called a range, because
-            it is the range of their values.
-        noun: the noun for a run.
+        runs: number of runs of each curve, or of all curves. Default: unknown. One run has no band: the text is empty
+            if no curve has more. Confidence intervals of few runs are called their range (`spread_words`).
+        noun: the noun for a run; None: the number of runs is not stated.
         statistic: "mean" or "median".
         is_cut: whether a band was cut at zero.
     """
     numbers = [runs] if isinstance(runs, int) else list(runs)
-    most, name = max(numbers, default=None), checked_spread(spread)
-    if most == 1:
+    if max(numbers, default=None) == 1:
         return ""
-    if most == 2 and name == "ci":  # the bootstrap interval of two values is their range
+    words = spread_words(spread, numbers)
+    if words == RANGE and noun is not None:
         return f"{statistic} and range of {counted_range(numbers, noun)}"
-    joined = " " if name == "std" else " and "
-    cut = " (cut at 0)" if is_cut else ""
-    many = f", {counted_range(numbers, noun)}" if numbers else ""
-    return f"{statistic}{joined}{SPREADS[name]}{cut}{many}"
+    joined = " " if spread == "std" else " and "
+    cut = " (cut at 0)" if is_cut and words != RANGE else ""
+    many = f", {counted_range(numbers, noun)}" if numbers and noun is not None else ""
+    return f"{statistic}{joined}{words}{cut}{many}"
+
+
+def spread_words(spread: Spread | None, runs: Collection[int] = ()) -> str:
+    """Return what the bands of curves with these numbers of runs show, without the statistic.
+
+    Confidence intervals need `FEWEST_FOR_INTERVAL` runs; with fewer, the text is "range". Curves of one run have no
+    band.
+    """
+    name, several = checked_spread(spread), [number for number in runs if number > 1]
+    few = [number for number in several if number < FEWEST_FOR_INTERVAL]
+    if name != "ci" or not few:
+        return SPREADS[name]
+    return RANGE if len(few) == len(several) else SPREADS[name].replace(")", f"; n < {FEWEST_FOR_INTERVAL}: {RANGE})")
 
 
 def log_floor(curves: Iterable[Banded]) -> float:

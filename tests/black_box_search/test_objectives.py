@@ -131,7 +131,7 @@ def test_texts_name_metric_and_unit(table: nb.Table, tmp_path: Path) -> None:
     assert (made.summary["objective"], made.summary["unit"]) == ("latency_edgegpu", "ms")
     figure = regret_figure([made])
     band = figure.legends[0].get_title().get_text()
-    assert band.startswith("mean and 95 % confidence interval") and figure.caption.startswith(f"shown: {band}\n")
+    assert band == "mean and range of 3 searches" and figure.caption.startswith(f"shown: {band}\n")
     drawn = nb.draw_regret(made)
     assert drawn.get_ylabel() == figure.axes[0].get_ylabel() == "mean regret in latency edgegpu [ms] (measured)"
     assert drawn.get_lines()[0].get_ydata()[-1] == pytest.approx(made.final["test_regret"].mean())

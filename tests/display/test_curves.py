@@ -12,6 +12,7 @@ import nasbench1shot1 as nb
 from nasbench1shot1.display.axes import EPOCH_LABEL
 from nasbench1shot1.display.canvas import Canvas
 from nasbench1shot1.display.curves import (
+    FEWEST_FOR_INTERVAL,
     MOST_POINTS,
     SPREADS,
     Trace,
@@ -92,6 +93,17 @@ def test_the_interval_equals_scipys_bootstrap_with_the_same_generator(statistic,
         assert high[column] == pytest.approx(expected.high, rel=1e-12)
 
 
+def test_an_interval_has_enough_runs_to_cover_95_percent():
+    """The range of fewer runs, in which their bootstrap interval lies, covers the centre less often."""
+    found = np.random.default_rng(0).normal(size=(FEWEST_FOR_INTERVAL, 4000))
+    covers = {len(own): np.mean((own.min(axis=0) < 0) & (own.max(axis=0) > 0)) for own in (found[:-1], found)}
+    assert covers == pytest.approx({5: 1 - 2**-4, 6: 1 - 2**-5}, abs=0.01) and covers[5] < 0.95 < covers[6]
+    for runs in (2, 5, 6):
+        low, high = band(found[:runs], "ci")
+        is_range = (low == found[:runs].min(axis=0)).all() and (high == found[:runs].max(axis=0)).all()
+        assert is_range == (runs < 6)
+
+
 def test_the_interval_of_many_normal_values_has_its_known_width():
     found = np.random.default_rng(0).normal(5, 1, (400, 50))
     curve = pool_values(range(50), found)
@@ -145,7 +157,10 @@ def test_curves_with_many_changes_are_thinned_on_a_logarithmic_axis():
 
 
 def test_bands_are_named():
-    assert describe_band(None, 5) == "mean and 95 % confidence interval (bootstrap), 5 seeds"
+    assert describe_band(None, 6) == "mean and 95 % confidence interval (bootstrap), 6 seeds"
+    assert describe_band(None, 5) == "mean and range of 5 seeds"
+    assert describe_band(None, [1, 5, 6]) == "mean and 95 % confidence interval (bootstrap; n < 6: range), 1 to 6 seeds"
+    assert describe_band(None, [1, 5], None) == "mean and range"
     assert describe_band(None, 2) == describe_band("ci", 2, is_cut=True) == "mean and range of 2 seeds"
     low, high = band(np.array([[0.2, 0.5], [0.4, 0.1]]), "ci")  # which is what their interval is
     assert (low == [0.2, 0.1]).all() and (high == [0.4, 0.5]).all()

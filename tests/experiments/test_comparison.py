@@ -134,8 +134,8 @@ def test_the_common_time_of_black_box_studies(folder):
     assert results.loc["regularized-evolution", "common_mean"] == pytest.approx(known.mean())
     assert results.loc["regularized-evolution", "common_std"] == pytest.approx(known.std())
     (end, at_common, *anytime) = found.rank_tests.itertuples()
-    assert (end.moment, at_common.moment) == ("end", "common time")
-    assert [row.moment for row in anytime] == ["anytime", "anytime, log time"]
+    assert (end.moment, at_common.moment) == ("final", "common")
+    assert [row.moment for row in anytime] == ["anytime", "log_anytime"]
     first = nb.open_run(folder / "random").final["test_regret"]
     assert at_common.p == mannwhitneyu(first, known, alternative="two-sided").pvalue
 
@@ -198,8 +198,8 @@ def test_the_a12_of_a_worked_example():
     (row,) = rank_tests({"a": a, "b": b}, "end").itertuples()
     assert row.a12 == pytest.approx(by_hand) == 0.74
     assert row.effect == "large"
-    assert describe_effect("a", "b", 0.74) == "a is better than b in 74 % of pairs: a large effect"
-    assert describe_effect("a", "b", 0.4) == "b is better than a in 60 % of pairs: a small effect"
+    assert describe_effect("a", "b", 0.74) == "a is better than b in 74 % of all pairs of searches: a large effect"
+    assert describe_effect("a", "b", 0.4) == "b is better than a in 60 % of all pairs of searches: a small effect"
     assert describe_effect("a", "b", 0.5) == "a and b are equally likely to be better"
     assert [effect_size(value) for value in (0.5, 0.57, 0.65, 0.29)] == ["negligible", "small", "medium", "large"]
 

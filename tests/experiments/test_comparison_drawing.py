@@ -40,7 +40,7 @@ def test_compare_draws_on_given_axes_and_returns_them(folder):
     np.testing.assert_allclose(mine.get_ydata(), 100 * curves["gdas"].centre)
     np.testing.assert_allclose(theirs.get_ydata(), 100 * curves["darts"].centre)
     assert [text.get_text() for text in axes.get_legend().get_texts()] == ["mine (n = 1)", "theirs (n = 3)"]
-    assert axes.get_legend().get_title().get_text() == "mean and 95 % confidence interval (bootstrap)"
+    assert axes.get_legend().get_title().get_text() == "mean and range"
     assert axes.get_ylabel() == "mean test regret [%] (predicted)"
     assert to_hex(mine.get_color()) == METHODS["gdas"] and to_hex(theirs.get_color()) == METHODS["darts"]
     assert len(axes.collections) == 1, "a band for the three seeds, none for the single run"
@@ -49,9 +49,11 @@ def test_compare_draws_on_given_axes_and_returns_them(folder):
 def test_the_figure_explains_its_bands_and_names_unfinished_runs(folder):
     found = compare_runs([folder / name for name in ("seeds", "random", "stopped")], ["a", "b", "c"])
     text = caption(found)
-    assert "Lines and bands: mean and 95 % confidence interval (bootstrap) over n runs." in text
+    assert "Lines and bands: mean and 95 % confidence interval (bootstrap; n < 6: range) over n runs." in text
     assert "Unfinished runs, shown as far as recorded: c (1 of 4 epochs)." in text
-    assert "predicted; table nb101-embedded" in text
+    assert (
+        f"table {found.facts.table} (final regrets: " in text and "; along the curves of searches: predicted)." in text
+    )
     figure = comparison_figure(found)
     axes = figure.axes[0]
     assert figure.caption == text
@@ -77,7 +79,8 @@ def test_the_mean_regret_of_the_space_is_drawn_unless_it_flattens_the_curves(fol
         drawn = [line for line in figure.axes[0].get_lines() if line.get_label() == label]
         assert [list(line.get_ydata()) for line in drawn] == ([[100 * mean] * 2] if is_drawn else [])
         assert (label in [text.get_text() for text in figure.legends[0].get_texts()]) == is_drawn
-        assert f"Test regret, {label}." in figure.caption
+        assert f"mean test regret of all networks of the space ({100 * mean:.2f} %)." in figure.caption
+        assert ("Dash-dotted line" in figure.caption) == is_drawn
         axes = nb.compare([tmp_path / str(number)], ax=Figure().add_subplot())
         assert len(axes.get_lines()) == 1, "given axes show the runs alone"
 
@@ -101,7 +104,7 @@ def test_more_than_five_runs_are_drawn_on_two_axes(folder, tmp_path):
     assert given[0].get_ylim() == given[1].get_ylim(), "axes without shared limits"
     nb.compare([*searches[:5], folder / "seeds"], labels=list("abcdef"), ax=given)
     titles = [axes.get_legend().get_title().get_text() for axes in given]
-    assert titles == ["", "mean and 95 % confidence interval (bootstrap)"], "only the seeds have a band"
+    assert titles == ["", "mean and range"], "only the seeds have a band"
     with refuses(nb.InvalidInputError, "ax", "five"):
         nb.compare(searches, labels=list("abcdefg"), ax=3)
     with refuses(nb.InvalidInputError, "ax"):
@@ -114,7 +117,7 @@ def test_all_curves_and_their_ends_are_within_the_limits(over, tmp_path):
     bad = [make.search(tmp_path / f"bad{number}", (59, 58, 57, 40 + number)) for number in range(3)]
     above, below = nb.compare([*good, *bad], labels=list("abcdef"), over=over)
     assert (
-        "Dots: ends of runs that finish before the longest one; dotted lines: their results afterwards."
+        "Rings: ends of runs that finish before the longest one; dotted lines: their results afterwards."
         in above.figure.caption
     )
     longest = max(max(line.get_xdata()) for line in below.get_lines())
@@ -172,7 +175,7 @@ def test_the_command_writes_figure_and_tables(suffix, start, folder, tmp_path, c
     pandas.testing.assert_frame_equal(pandas.read_csv(out / "comparison.csv"), found.results)
     pandas.testing.assert_frame_equal(pandas.read_csv(out / "rank_tests.csv"), found.rank_tests)
     shown = " ".join(capsys.readouterr().out.split())
-    assert "Test regret [%], " in shown and "predicted; s1" in shown and "of pairs: a" in shown
+    assert "Test regret [%], " in shown and "predicted; s1" in shown and " effect " in shown
     assert "Too few searches for a rank test (fewer than 5): mine (1 search)." in shown
     assert f"Written: {out / f'comparison.{suffix}'}" in shown
 

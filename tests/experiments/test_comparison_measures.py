@@ -127,7 +127,7 @@ def test_one_run_has_no_interval_and_unknown_values_are_left_out():
 def test_matched_seeds_are_tested_seed_by_seed(folder):
     found = compare_runs([folder / "darts", folder / "gdas", folder / "three", folder / "one"])
     assert found.test == "Wilcoxon"
-    row = found.rank_tests.set_index("moment").loc["end"]
+    row = found.rank_tests.set_index("moment").loc["final"]
     darts, gdas = (
         np.array([run.lines[-1]["test_regret"] for run in nb.open_run(folder / of).runs]) for of in ("darts", "gdas")
     )
@@ -135,7 +135,7 @@ def test_matched_seeds_are_tested_seed_by_seed(folder):
     assert (row["w"], row["p_paired"], row["p_paired_holm"]) == (expected.statistic, *[expected.pvalue] * 2)
     assert row["p"] == mannwhitneyu(darts, gdas).pvalue
     assert (row["pairs"], row["wins"], row["ties"], row["losses"]) == (8, 1, 0, 7)
-    assert found.p_values("end") == {frozenset(("darts", "gdas")): expected.pvalue}
+    assert found.p_values("final") == {frozenset(("darts", "gdas")): expected.pvalue}
 
 
 def test_runs_of_different_seeds_are_compared_unpaired(folder):
@@ -185,9 +185,11 @@ def test_holms_correction_leaves_out_unknown_p_values():
 def test_few_runs_are_named_in_one_sentence_for_each_kind(folder, tmp_path):
     found = compare_runs([folder / name for name in ("darts", "three", "random")])
     assert found.warnings == [
-        "The methods end at different times, so compare their regrets at the common time, too.",
         "Fewer than 10 seeds, so rankings can change with more: darts (n = 8), snas (n = 3).",
         "Fewer than 500 repeats, so rankings can change with more: random (n = 7).",
     ]
+    differ = "The methods end at different times, so compare their regrets at the common time, too."
+    longer = make.black_box(tmp_path / "longer", "local-search", repeats=7, evaluations=12)
+    assert compare_runs([folder / "random", longer]).warnings[0] == differ
     many = make.group(tmp_path / "ten", [(5, 4)] * 10)
     assert compare_runs([many]).warnings == []

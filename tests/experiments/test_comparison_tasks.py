@@ -150,7 +150,7 @@ def test_distributions_end_at_one_and_leave_out_single_runs(folder, everything, 
 def test_the_profile_is_relative_to_the_mean_of_each_space(folder, everything):
     relative = everything.relative["random"]
     for values, own in zip(relative, everything.tasks.values(), strict=True):
-        assert values * own.mean == pytest.approx(own.samples["end"]["random"])
+        assert values * own.mean == pytest.approx(own.samples["final"]["random"])
     frame = everything.profile
     at_one = frame[(frame["label"] == "random") & (frame["at"] <= 1)].iloc[-1]
     expected = np.mean([(values <= at_one["at"]).mean() for values in relative])
@@ -191,7 +191,7 @@ def test_the_best_is_bold_and_what_does_not_differ_is_underlined(everything):
     table = everything.table()
     for name, own in everything.tasks.items():
         for column, (prefix, statistic, moment) in enumerate(
-            [("final", "mean", "end"), ("final", "median", "end"), ("anytime", "mean", "anytime")], start=2
+            [("final", "mean", "final"), ("final", "median", "final"), ("anytime", "mean", "anytime")], start=2
         ):
             values = own.results.set_index("label")[f"{prefix}_{statistic}"]
             best = values.idxmin()
@@ -271,7 +271,7 @@ def test_caption_and_methods_name_table_reference_clock_n_statistic_test_and_cor
         "nb101-embedded",
         "predicted",
         "test error minus the lowest",
-        "its trainings",
+        "sum of its training times",
         "mean and 95 %",
         "Holm",
     ):
@@ -343,8 +343,8 @@ def test_the_command_writes_everything_for_a_paper(folder, everything, tmp_path,
     assert (out / "table.tex").read_text() == everything.table().latex()
     assert (out / "methods.txt").read_text() == everything.methods_text()
     ranks = pandas.read_csv(out / "average_ranks.csv").groupby("moment", sort=False)
-    assert list(ranks.groups) == ["end", "common time", "anytime", "anytime, log time"]
-    assert ranks.get_group("end")["average_rank"].tolist() == everything.average_ranks().averages.tolist()
+    assert list(ranks.groups) == ["final", "common", "anytime", "log_anytime"]
+    assert ranks.get_group("final")["average_rank"].tolist() == everything.average_ranks().averages.tolist()
     shown = " ".join(capsys.readouterr().out.split())
     for part in ("The runs are on 5 tasks", "Average ranks:", "Warning: Fewer than 500 repeats", "Tasks on which"):
         assert part in shown, part

@@ -144,13 +144,13 @@ def test_tables_sort_by_number_and_by_text(browser, file):
         before = column(1)
         assert before == ["DARTS", "GDAS", HOSTILE]
         headings = [text.partition(" [")[0] for text in table.locator("thead th").all_inner_texts()]
-        mean, interval = headings.index("Mean") + 1, headings.index("95 % interval") + 1
+        mean, interval = headings.index("Mean") + 1, headings.index("Range") + 1
         table.get_by_role("button", name="Mean").click()
         assert [float(of) for of in column(mean)] == sorted(float(of) for of in column(mean))
         assert table.locator("th[aria-sort=ascending]").count() == 1
         table.get_by_role("button", name="Mean").click()
         assert [float(of) for of in column(mean)] == sorted((float(of) for of in column(mean)), reverse=True)
-        table.get_by_role("button", name="95 % interval").click()
+        table.get_by_role("button", name="Range").click()
         assert column(interval)[-1] == "–" and column(headings.index("n") + 1)[-1] == "1"  # one run has no interval
         table.get_by_role("button", name="Run").focus()
         press(page, "Enter")
@@ -172,8 +172,9 @@ def test_the_cell_and_the_weights_of_each_epoch_are_those_of_the_search(browser,
             line, weights = run.lines[epoch], run.mixing_weights(epoch)
             assert page.locator("output").inner_text() == f"epoch {epoch} of 4"
             assert page.locator("[data-of=text]").inner_text() == line["architecture"]
-            regret = page.locator("[data-of=regrets] td").first.inner_text()
-            assert regret == f"{100 * line['test_regret']:.3f} %, predicted"
+            regrets = page.locator("[data-of=regrets] td").all_inner_texts()
+            assert regrets[0] == f"{100 * line['test_regret']:.3f} %, predicted"
+            assert regrets[1] == f"{100 * line['validation_regret']:.3f} %, predicted"
             nodes = page.locator(".cell text.on-node").all_text_contents()
             graph = run.architectures[epoch].drawn_graph(weights)
             assert nodes == [of["label"] for of in graph.nodes.values()]

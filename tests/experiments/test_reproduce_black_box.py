@@ -170,7 +170,7 @@ def test_figure_7_draws_the_results_of_its_studies_and_searches_once(tmp_path, h
     assert table.id in all_text(canvas) and ("measured" in all_text(canvas) or "predicted" in all_text(canvas))
     assert [axes.get_xscale() for axes in canvas.axes] == ["log", "log"]
     check_rows(dataclasses.replace(results, found=with_curves(results.found[0], ALL[:7])), [4, 3], bands=[0, 3])
-    assert canvas.caption.startswith("shown: mean and 95 % confidence interval (bootstrap), 3 searches\n")
+    assert canvas.caption.startswith("shown: mean and range of 3 searches\n")
     named = results.draw(colors={"tries": "red"}, labels=["tries", "climbs"])
     assert [line.get_color() for line in named.axes[1].get_lines()] == ["red", METHODS["local-search"]]
     assert [text.get_text() for text in named.legends[0].get_texts()] == ["tries", "climbs"]
@@ -282,7 +282,7 @@ def test_black_box_studies_are_added_to_figures_of_tuned_optimizers(tmp_path):
     assert np.allclose(own["test_regret_std"], values.std(axis=0, ddof=1))
     texts = all_text(results.draw())
     assert "black-box optimizers: 3 searches each" in texts
-    assert "black-box optimizers: mean and 95 % confidence interval (bootstrap), 3 repetitions" in texts
+    assert "black-box optimizers: mean and range of 3 repetitions" in texts
     named = results.draw(colors={"random": "red"}, labels=["tuned", "random search"])
     assert [text.get_text() for text in named.legends[0].get_texts()][:2] == ["tuned", "random search"]
     shown = io.StringIO()

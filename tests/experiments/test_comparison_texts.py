@@ -1,0 +1,155 @@
+"""The words of comparisons about their numbers: measured or predicted values, intervals of few runs, common times."""
+
+import json
+from pathlib import Path
+
+import compared_runs as make
+from matplotlib.figure import Figure
+from rich.console import Console
+
+import nasbench1shot1 as nb
+from nasbench1shot1.experiments.comparison.accuracies import compare_accuracies
+from nasbench1shot1.experiments.comparison.comparing import compare_tasks
+from nasbench1shot1.experiments.comparison.drawing import caption, draw_comparison, has_mean_line
+
+QUIET = Console(quiet=True)
+
+
+def with_flags(run: nb.Run, flags: list[bool]) -> Path:
+    """Record which test values of a search are measured."""
+    file = run.folder / "metrics.jsonl"
+    lines = [{**line, "test_measured": flag} for line, flag in zip(run.lines, flags, strict=True)]
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return run.folder
+
+
+# Measured or predicted ------------------------------------------------------------------------------------------------
+
+
+def test_tables_of_final_regrets_count_the_sources_of_final_regrets(tmp_path):
+    first = with_flags(make.search(tmp_path / "first", (9, 8, 7, 6), finished=False), [True, True, True, False])
+    second = with_flags(make.search(tmp_path / "second", (9, 8), optimizer="gdas", finished=False), [False, True])
+    found = compare_tasks([first])
+    assert list(found.results["source"]) == ["predicted"] and "predicted: darts" in repr(found)
+    both = "final regrets: predicted; along the curves of searches: 75 % measured, else predicted"
+    axes = nb.compare([first])
+    for text in (found.methods_text(), found.table().caption, axes.figure.caption):
+        assert f"({both})" in text
+    assert axes.get_ylabel() == "test regret [%] (partly predicted)"
+    assert "(predicted)" in found.task_table().caption, "without anytime regrets"
+    found = compare_tasks([first, second])
+    assert list(found.results["source"]) == ["predicted", "measured"]
+    assert "final regrets: 50 % measured, else predicted" in found.methods_text()
+    assert "final regrets: 50 % measured, else predicted" in page(tmp_path, [first, second])
+    row = page(tmp_path, [first]).partition("Final regrets")[2].partition("</table>")[0]
+    assert "<td>predicted</td>" in row and "measured" not in row
+
+
+def page(folder: Path, runs: list[Path]) -> str:
+    return nb.write_report_page(runs, folder / "report.html", overwrite=True).read_text()
+
+
+def test_tables_of_final_accuracies_count_final_accuracies(tmp_path):
+    run = make.search(tmp_path / "run", (9, 8, 7))
+    found = compare_accuracies([run]).accuracies
+    found.frame["measured"] = (found.frame["split"] == "test") & (found.frame["epoch"] == 2)
+    assert found.source == "17 % measured, else predicted"
+    assert found.final_source == "50 % measured, else predicted" and found.final_source in found.markdown(
+        {"darts": "d"}
+    )
+
+
+# Intervals ------------------------------------------------------------------------------------------------------------
+
+
+def test_every_text_calls_the_range_of_few_runs_a_range(tmp_path):
+    few = make.group(tmp_path / "few", [(9, 8 + n) for n in range(5)])
+    enough = make.group(tmp_path / "enough", [(9, 8 + n) for n in range(6)], optimizer="gdas")
+    one = make.search(tmp_path / "one", (9, 8), optimizer="snas")
+    final = [run.lines[-1]["test_regret"] for run in few.runs]
+    found = compare_tasks([few])
+    (row,) = found.results.to_dict("records")
+    for low, high in (("final_low", "final_high"), ("final_median_low", "final_median_high")):
+        assert (row[low], row[high]) == (min(final), max(final))
+    cases = (
+        ([few, one], "mean and range", "Brackets: minimum and maximum (fewer than 6 runs)", "with minimum and maximum"),
+        ([enough], "mean and 95 % confidence interval (bootstrap)", "Brackets: 95 %", "(1,000 resamples of the runs)."),
+        ([few, enough], "n < 6: range", "of fewer than 6 runs: minimum", "or with the range of fewer than 6 runs."),
+        ([one], "", "One run per method: no intervals.", "Each method has one run, so there are no intervals."),
+    )
+    for runs, band, brackets, statistics in cases:
+        found = compare_tasks(runs)
+        (own,) = found.tasks.values()
+        legend = draw_comparison(own, Figure().add_subplot()).get_legend()
+        assert band in legend.get_title().get_text() and band in caption(own)
+        assert brackets in found.table().caption and statistics in found.methods_text()
+    assert "Range [%]" in page(tmp_path, [few.folder]) and "95 %" not in page(tmp_path, [few.folder])
+    assert "95 % interval; n &lt; 6: range [%]" in page(tmp_path, [few.folder, enough.folder])
+
+
+# Equal curves, missing common times, means and settings ---------------------------------------------------------------
+
+
+def test_methods_that_are_random_search_and_equal_curves_are_named(tmp_path):
+    make.black_box(tmp_path / "random")
+    make.black_box(tmp_path / "evolution", "regularized-evolution")
+    found = compare_tasks([tmp_path / "random", tmp_path / "evolution"])
+    notes = [
+        "With at most 6 trainings per search, regularized-evolution is random search: its first 100 architectures are "
+        "random.",
+        "The curves of random and regularized-evolution are equal.",
+    ]
+    assert found.warnings[:2] == notes
+    texts = (found.methods_text(), found.table().caption, caption(found.tasks["s1"]))
+    for text in texts:
+        assert all(note in text for note in notes)
+    assert notes[0] in page(tmp_path, [tmp_path / "evolution"])
+    assert "We compared random search and regularized-evolution on s1" in texts[0]
+
+
+def test_curves_that_do_not_overlap_have_no_common_time(tmp_path):
+    early = make.search(tmp_path / "early", (9, 8))
+    late = make.search(tmp_path / "late", (9, 8), optimizer="gdas", finished=False)
+    lines = [{**line, "simulated_seconds": line["simulated_seconds"] + 1e6} for line in late.lines]
+    (late.folder / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    found = compare_tasks([early.folder, late.folder], over="simulated-time")
+    said = "There is no common time: the curve of gdas begins after darts ends."
+    assert found.warnings[0].startswith(said) and not any("end at different times" in of for of in found.warnings)
+    assert found.table().headings == ["method", "n", "final mean", "final median"]
+    for text in (found.methods_text(), found.table().caption):
+        assert said in text and "Common time: the last" not in text
+
+
+def test_single_runs_have_no_means(tmp_path):
+    axes = nb.compare([make.search(tmp_path / "one", (9, 8))])
+    assert axes.get_ylabel() == "test regret [%] (predicted)"
+
+
+def test_the_caption_states_the_mean_of_each_panel(tmp_path):
+    runs = [make.black_box(tmp_path / space, space=space, repeats=2) for space in ("s1", "nb201")]
+    found = compare_tasks(runs, over="evaluations")
+    means = {name: f"{name} {100 * own.mean:.2f} %" for name, own in found.tasks.items()}
+    lines = [
+        line for line in nb.compare(runs, over="evaluations")[0].figure.caption.splitlines() if "mean test" in line
+    ]
+    assert all(mean in " ".join(lines) for mean in means.values()), lines
+    drawn = {name for name, own in found.tasks.items() if has_mean_line(own)}
+    for line in lines:
+        assert {name for name in means if means[name] in line} == (
+            drawn if line.startswith("Dash-dotted line: ") else set(means) - drawn
+        )
+
+
+def test_the_text_for_a_paper_states_seeds_budgets_feedback_and_sizes(tmp_path):
+    groups = [make.group(tmp_path / name, [(9, 8)] * 3, optimizer=name, epochs=1) for name in ("darts", "gdas")]
+    study = make.black_box(tmp_path / "random", seed=5)
+    text = compare_tasks([*groups, study]).methods_text()
+    assert "Setting of darts and gdas: seeds 0 to 2; 1 epoch; quick scale: 8 channels × 3 cells, " in text
+    assert (
+        "Setting of random search: seed 5; 6 trainings per search; noise-free feedback: one value per architecture at "
+        "108 epochs."
+    ) in text
+    limited = nb.black_box(
+        "random", space="nb201", seconds=3e3, epochs=12, repeats=2, out=tmp_path / "limited", console=QUIET
+    )
+    assert "at most 3,000 simulated seconds per search; " in compare_tasks([limited]).methods_text()
