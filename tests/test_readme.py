@@ -111,15 +111,13 @@ def test_the_modules_that_follow_pages_read_them(page):
 def test_python_examples_run(page, tiny, monkeypatch):
     monkeypatch.setenv("GOMP_SPINCOUNT", "100")  # otherwise, an example would set it
     monkeypatch.setitem(sys.modules, "wandb", SimpleNamespace(init=lambda **_: None, log=lambda *_, **__: None))
-    if page == "docs/adapters.md":  # in the folder of a checkout
+    if page == "docs/adapters.md":  # loads a package of the checkout
         (tiny / "examples").symlink_to(CHECKOUT / "examples")
     if page == "docs/training.md":  # trains on all images
         few = fewer(image_set.read_sample()[0], 200), "0" * 64
         monkeypatch.setattr(image_set, "read_sample", lambda: few)
     if page == "docs/spaces.md":  # draws the architectures of a search
         nb.search("darts", scale="quick", out="runs/darts-s1-0", console=Console(quiet=True))
-    if page == "docs/adapters.md":  # loads a package of the checkout
-        (tiny / "examples").symlink_to(CHECKOUT / "examples")
     names: dict[str, object] = {}
     for block in blocks(page, "python"):
         exec(compile(block, page, "exec"), names)  # a later example may build on an earlier one

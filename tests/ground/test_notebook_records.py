@@ -209,7 +209,7 @@ def test_a_comparison_shows_a_row_for_each_run(tmp_path):
     rows = rows_of(shown)
     for run, label in zip(runs, ("<b>", "GDAS"), strict=True):
         regret = percent(run.lines[-1]["test_regret"])
-        assert rows[label] == ["1", regret, "–", regret, regret, "predicted"]
+        assert rows[label] == ["1", regret, "–", "–", regret, regret, "predicted"]  # neither interval nor deviation
     assert runs[0].config["table_id"] in shown
 
 
@@ -246,6 +246,6 @@ def test_a_comparison_and_its_axes_are_displayed(tmp_path):
     measured = {run.lines[-1]["test_measured"] for run in runs}
     assert measured == {False}
     shown = f"mean final test regret, predicted: darts {means[0]} (n = 1), gdas {means[1]} (n = 1))"
-    assert repr(compare_runs(runs)) == f"Comparison(s1, over epochs; {shown}"
+    assert repr(compare_runs(runs)) == f"Comparison(s1, over search epochs; {shown}"
     assert nb.compare(runs)._repr_png_().startswith(PNG)
     assert nb.draw_cell(runs[0].architectures[0])._repr_png_().startswith(PNG)
