@@ -188,7 +188,7 @@ def architecture_in(space: SearchSpace, x: Any) -> Architecture:
 
 
 def _named(space: SearchSpace, x: str | Architecture) -> Architecture:
-    arch = x
+    arch: Any = x
     if isinstance(x, str):
         try:
             arch = space.benchmark.load("architecture").parse(x)
@@ -196,11 +196,11 @@ def _named(space: SearchSpace, x: str | Architecture) -> Architecture:
             with suppress(InvalidInputError):
                 return space.with_network(x.strip())
             raise
-    if arch.space != space.name:  # type: ignore[union-attr]
+    if arch.space != space.name:
         with suppress(InvalidInputError):
-            return space.with_network(arch.network_id)  # type: ignore[union-attr]
-    space.index(arch)  # type: ignore[arg-type]
-    return arch  # type: ignore[return-value]
+            return space.with_network(arch.network_id)
+    space.index(arch)
+    return arch
 
 
 def as_number(value: Any) -> int | None:

@@ -276,11 +276,12 @@ class SearchEntry(Entry):
         regrets = self.check_known("test regrets", frame["test_regret"].to_numpy(np.float64), run.config)
         at = self.check_known("training times", frame[COLUMNS[over]].to_numpy(np.float64), run.config)
         last = _final_epoch(run, len(frame))
+        final = float(regrets[last])
         measured = frame["test_measured"].astype(float).where(frame["test_regret"].notna())
         has_time = ~np.isnan(at)  # an architecture that a partial table lacks has no simulated time
         at, regrets = at[has_time], regrets[has_time]
         seen = latest_results(at)
-        known: dict[str, Any] = {"end": float(at[-1]), "final": float(regrets[last])}
+        known: dict[str, Any] = {"end": float(at[-1]), "final": final}
         known |= {"measured": float(measured.mean()), "final_measured": float(measured.iloc[last])}
         key = "" if (seed := run.config.get("seed")) is None else f"seed {seed}"
         return Trace(at=at[seen], values=regrets[seen], holds=run.is_finished, key=key, **known)
@@ -433,7 +434,9 @@ class TuningEntry(Entry):
     """A tuning study: a single repetition whose clock sums the costs of all searches."""
 
     AXES, REPETITION = (SIMULATED_TIME,), ""
-    CLOCK = "The simulated time of a tuning study is that of all its searches plus one training of each result."
+    CLOCK = (
+        "The simulated time of a tuning study is the time of its searches plus one training of each architecture found."
+    )
 
     study: Study
 

@@ -1,6 +1,6 @@
 """Pictures of final regrets: distributions on each task, and critical differences and profiles over all tasks."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from nasbench1shot1.experiments.comparison.rank_tests import SIGNIFICANT
 from nasbench1shot1.experiments.comparison.sentences import reference_text, tables_text
 from nasbench1shot1.experiments.comparison.tasks import TaskComparison
 from nasbench1shot1.ground.errors import InvalidInputError
+from nasbench1shot1.ground.text import number_range
 
 if TYPE_CHECKING:
     import pandas
@@ -121,7 +122,7 @@ def distribution_figure(found: TaskComparison, colors: Colors | None = None, sty
         raise InvalidInputError("every method has one run, which has no distribution: add seeds or repeats")
     names = list(dict.fromkeys(frame["task"]))
     counts = frame.groupby(["label", "task"]).size()
-    texts = {label: f"{label} (n = {_range(list(counts[label]))})" for label in dict.fromkeys(frame["label"])}
+    texts = {label: f"{label} (n = {number_range(list(counts[label]))})" for label in dict.fromkeys(frame["label"])}
     lines = -(-len(names) // MOST_PANELS)
     columns = -(-len(names) // lines)
     with Canvas(lines, columns, panel=(max(3.3, 6.4 / columns), 2.9), style=style, sharey=True) as canvas:
@@ -216,11 +217,6 @@ def profile_figure(found: TaskComparison, colors: Colors | None = None, style: A
         )
         band = "share and 95 % confidence interval (bootstrap of the runs of each task)" if has_band else ""
         return canvas.finish(f"Performance profile over {len(found.tasks)} tasks", caption, legend=True, band=band)
-
-
-def _range(counts: Collection[int]) -> str:
-    low, high = min(counts), max(counts)
-    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
 def _line(at: Any, values: Any) -> Banded:

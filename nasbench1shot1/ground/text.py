@@ -21,6 +21,12 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else plural}"
 
 
+def number_range(numbers: Collection[int]) -> str:
+    """Return the smallest and the largest of at least one number: "2 to 10", or "10" if all are equal."""
+    least, most = min(numbers), max(numbers)
+    return f"{most:,}" if least == most else f"{least:,} to {most:,}"
+
+
 def counted_range(numbers: Collection[int], noun: str) -> str:
     """Return the smallest and the largest of at least one number with a noun: "2 to 10 seeds", or "10 seeds"."""
     least, most = min(numbers), max(numbers)

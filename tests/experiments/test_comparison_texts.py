@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import compared_runs as make
+import pytest
 from matplotlib.figure import Figure
 from rich.console import Console
 
@@ -24,6 +25,16 @@ def with_flags(run: nb.Run, flags: list[bool]) -> Path:
 
 
 # Measured or predicted ------------------------------------------------------------------------------------------------
+
+
+def test_the_final_regret_is_that_of_the_last_epoch_if_a_partial_table_lacks_an_earlier_network(tmp_path):
+    run = make.search(tmp_path / "run", (9, 8, 7, 6), finished=False, reference="present")
+    unknown = dict.fromkeys(("test_regret", "table_test_error", "simulated_seconds"))
+    lines = [line | (unknown if line["epoch"] == 1 else {}) for line in run.lines]
+    (run.folder / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    for over in ("simulated-time", "search-time"):
+        (contender,) = compare_tasks([run.folder], over=over).tasks["s1"].contenders
+        assert contender.final.tolist() == [pytest.approx(lines[-1]["test_regret"])]
 
 
 def test_tables_of_final_regrets_count_the_sources_of_final_regrets(tmp_path):

@@ -75,7 +75,7 @@ def test_an_unfinished_ranking_is_reported_and_drawn_up_to_its_last_record(run, 
     whole = correlate(run, tmp_path / "ranking", epochs=(1, 2))
     (line,) = whole.plot().get_lines()[:-1]
     rho = whole.correlations.query("criterion == 'spearman_error' and scope == 'all' and split == 'test'")
-    rho = rho.drop_duplicates("epoch")  # the rows of all architectures are above those of measured ones
+    rho = rho.drop_duplicates("epoch")  # keeps the first row, which is about all architectures
     assert line.get_xdata().tolist() == [1, 2] and line.get_ydata() == pytest.approx(rho["value"].to_numpy())
     drawn = Figure().add_subplot()
     assert whole.plot(ax=drawn, epoch=1) is drawn
