@@ -188,8 +188,9 @@ def architecture_in(space: SearchSpace, x: Any) -> Architecture:
 
 
 def _named(space: SearchSpace, x: str | Architecture) -> Architecture:
-    arch: Any = x
-    if isinstance(x, str):
+    if isinstance(x, Architecture):
+        arch = x
+    else:
         try:
             arch = space.benchmark.load("architecture").parse(x)
         except InvalidInputError:
