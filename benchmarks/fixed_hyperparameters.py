@@ -1,18 +1,26 @@
 """Does one fixed set of hyperparameters rank architectures as hyperparameters tuned for each of them?
 
-    python benchmarks/fixed_hyperparameters.py list --space nb201 --number 30 > architectures.txt
+    python benchmarks/fixed_hyperparameters.py list --space nb201 --number 60 > architectures.txt
     for rate in 0.02 0.1 0.5; do
-      nb1shot1 train --list architectures.txt --seeds 0-2 --scale quick --epochs 4 \\
+      nb1shot1 train --list architectures.txt --seeds 0-2 --scale quick --epochs 4 --images IMAGES \\
         --learning-rate $rate --out rate-$rate
     done
-    python benchmarks/fixed_hyperparameters.py rank rate-0.02 rate-0.1 rate-0.5 --out study.json
+    python benchmarks/fixed_hyperparameters.py rank rate-0.02 rate-0.1 rate-0.5 --out ranks.json
+    python benchmarks/fixed_hyperparameters.py grid rate-* decay-* --number 50 --out grid.json
+    python benchmarks/fixed_hyperparameters.py agree rate-0.1 --out agreement.json
 
-Benchmarks train all architectures with one learning rate. This study trains the same architectures with several rates,
-and compares the ranking by test accuracy at each fixed rate with the ranking at the rate that is best for each
-architecture. Noise alone makes two rankings differ, so seeds are split: one seed gives the ranking at the fixed rate;
-the other seeds choose the rate of each architecture by mean validation accuracy, and give its mean test accuracy.
+Benchmarks train all architectures with one set of hyperparameters. NAS-Bench-101 chose it by a grid search that
+maximised the mean accuracy of 50 random architectures (section 2.2); `grid` repeats that choice with groups of
+trainings.
+
+`rank` compares the ranking by test accuracy at each fixed learning rate with the ranking at the rate that is best for
+each architecture. Noise alone makes two rankings differ, so seeds are split: one seed gives the ranking at the fixed
+rate; the other seeds choose the rate of each architecture by mean validation accuracy, and give its mean test accuracy.
 The reference is the same rate in both parts, so that the two differ only by their seeds. Values are means over the
-choices of the seed. Intervals are 95 % percentile intervals over resampled architectures.
+choices of the seed.
+
+`agree` compares the test accuracies of trainings with those of the benchmark's table, after its largest budget. All
+intervals are 95 % percentile intervals over resampled architectures.
 """
 
 import argparse
@@ -37,25 +45,30 @@ def sample(space, number):
         print(f"{found[int(index)]}  # {index}")
 
 
-def accuracies(folders):
-    """Return the rates (L,), and validation and test accuracies (L, architectures, seeds) of finished groups."""
-    groups = {group.options["learning_rate"]: group for group in map(nb.open_run, folders)}
-    rates = sorted(groups)
-    if unfinished := [rate for rate in rates if not groups[rate].is_finished]:
-        raise SystemExit(f"the trainings with the learning rate {unfinished[0]} are not finished")
-    first, values = groups[rates[0]], {"validation": [], "test": []}
-    for rate in rates:
-        table = groups[rate].table()
-        assert groups[rate].seeds == first.seeds and table.hashes(range(len(table))) == first.table().hashes(
-            range(len(table))
-        )
-        metrics = table.query(table.hashes(range(len(table))), run="all")
-        values["validation"].append(metrics.validation_accuracy)
-        values["test"].append(metrics.test_accuracy)
-    return np.array(rates), np.array(values["validation"]), np.array(values["test"])
+def accuracies(folder):
+    """Return a group of trainings, and its validation and test accuracies: a row per network, a column per seed."""
+    group = nb.open_run(folder)
+    if not group.is_finished:
+        raise SystemExit(f"the trainings in {folder} are not finished")
+    trainings = group.to_frame()
+    order = trainings.network.unique()
+    return group, *(
+        trainings.pivot(index="network", columns="seed", values=f"{split}_accuracy").loc[order]
+        for split in ("validation", "test")
+    )
 
 
-def compare(validation, test, measure):
+def interval(measured, networks):
+    """Return a measured value (…) with its interval over resampled networks, as lists.
+
+    `measured` is a function of the numbers of networks.
+    """
+    drawn = [measured(rows) for rows in draw_resamples(networks, RESAMPLES, np.random.default_rng(0))]
+    low, high = percentile_interval(drawn)
+    return {"value": np.asarray(measured(np.arange(networks))).tolist(), "low": low.tolist(), "high": high.tolist()}
+
+
+def split_by_seeds(validation, test, measure):
     """Return, for each fixed rate, how its ranking agrees with itself, with tuned rates, and the difference, (L, 3).
 
     `validation` and `test` are (rates, architectures, seeds).
@@ -73,44 +86,78 @@ def compare(validation, test, measure):
     return found.mean(axis=0)
 
 
-def study(folders):
-    """Return the rank correlations with their intervals, and how often each rate is the best."""
-    rates, validation, test = accuracies(folders)
-    networks = test.shape[1]
+def rank(folders):
+    """Print and return the rank correlations of fixed and tuned rates, and how often each rate is the best."""
+    groups = sorted(map(accuracies, folders), key=lambda group: group[0].options["learning_rate"])
+    for _, _, test in groups[1:]:
+        assert test.index.equals(groups[0][2].index) and test.columns.equals(groups[0][2].columns)
+    rates = [group.options["learning_rate"] for group, _, _ in groups]
+    validation, test = (np.array([group[split] for group in groups]) for split in (1, 2))
+    networks, seeds = test.shape[1:]
     best = validation.mean(axis=2).argmax(axis=0)
+    tuned = test.mean(axis=2)[best, np.arange(networks)]
     found = {
         "architectures": networks,
-        "seeds": test.shape[2],
-        "learning_rates": rates.tolist(),
+        "seeds": seeds,
+        "learning_rates": rates,
         "mean_test_accuracy": test.mean(axis=(1, 2)).tolist(),
         "share_best": [float((best == rate).mean()) for rate in range(len(rates))],
-        "mean_gain_of_tuning": (test.mean(axis=2)[best, np.arange(networks)].mean() - test.mean(axis=(1, 2))).tolist(),
+        "mean_gain_of_tuning": (tuned.mean() - test.mean(axis=(1, 2))).tolist(),
     }
     for name, measure in MEASURES.items():
-        value = compare(validation, test, measure)
-        rows = draw_resamples(networks, RESAMPLES, np.random.default_rng(0))
-        drawn = np.array([compare(validation[:, row], test[:, row], measure) for row in rows])
-        low, high = percentile_interval(drawn)
-        found[name] = {
-            column: [
-                {"value": float(value[i, k]), "low": float(low[i, k]), "high": float(high[i, k])}
-                for i in range(len(rates))
-            ]
-            for k, column in enumerate(("same_rate", "tuned_rates", "difference"))
-        }
+        # (L, 3): the same rate, tuned rates, and their difference
+        found[name] = interval(lambda rows: split_by_seeds(validation[:, rows], test[:, rows], measure), networks)  # noqa: B023
+
+    print(f"{networks} architectures, {seeds} seeds; means, [95 % intervals over architectures]")
+    print("| fixed rate | best for | test accuracy | ρ with the same rate | ρ with tuned rates | difference |")
+    print("|---|---|---|---|---|---|")
+    ends = np.array([found["spearman"][end] for end in ("value", "low", "high")])
+    for i, rate in enumerate(rates):
+        cells = " | ".join("{:.2f} [{:.2f}, {:.2f}]".format(*ends[:, i, k]) for k in range(3))
+        share, accuracy = found["share_best"][i], found["mean_test_accuracy"][i]
+        print(f"| {rate:g} | {100 * share:.0f} % | {100 * accuracy:.1f} % | {cells} |")
     return found
 
 
-def show(found):
-    """Print a table with a row for each fixed rate."""
-    print(f"{found['architectures']} architectures, {found['seeds']} seeds; means, [95 % intervals over architectures]")
-    print("| fixed rate | best for | test accuracy | ρ with the same rate | ρ with tuned rates | difference |")
-    print("|---|---|---|---|---|---|")
-    for i, rate in enumerate(found["learning_rates"]):
-        values = [found["spearman"][column][i] for column in ("same_rate", "tuned_rates", "difference")]
-        cells = " | ".join(f"{of['value']:.2f} [{of['low']:.2f}, {of['high']:.2f}]" for of in values)
-        share, accuracy = found["share_best"][i], found["mean_test_accuracy"][i]
-        print(f"| {rate:g} | {100 * share:.0f} % | {100 * accuracy:.1f} % | {cells} |")
+def grid(folders, number):
+    """Print and return the mean accuracies of the first networks with each setting, for the first seed."""
+    found = []
+    for group, validation, test in map(accuracies, folders):
+        first, tested = (frame.iloc[:number, 0].to_numpy() for frame in (validation, test))
+        found.append(
+            {
+                "learning_rate": group.options["learning_rate"],
+                "weight_decay": group.options["weight_decay"],
+                "networks": len(first),
+                "validation_accuracy": interval(lambda rows: float(first[rows].mean()), len(first)),  # noqa: B023
+                "test_accuracy": float(tested.mean()),
+            }
+        )
+    found.sort(key=lambda setting: -setting["validation_accuracy"]["value"])
+
+    print("| learning rate | weight decay | networks | mean validation accuracy | mean test accuracy |")
+    print("|---|---|---|---|---|")
+    for setting in found:
+        value, low, high = (100 * setting["validation_accuracy"][end] for end in ("value", "low", "high"))
+        print(
+            f"| {setting['learning_rate']:g} | {setting['weight_decay']:g} | {setting['networks']} "
+            f"| {value:.1f} % [{low:.1f}, {high:.1f}] | {100 * setting['test_accuracy']:.1f} % |"
+        )
+    return found
+
+
+def agree(folder, table):
+    """Print and return the rank correlation of mean test accuracies with those of a table."""
+    group, _, test = accuracies(folder)
+    trained = test.mean(axis=1).to_numpy()
+    metrics = nb.load_table(table).query(list(test.index), dataset=group.options.get("dataset"))
+    known = metrics.test_accuracy
+    found = {"networks": len(trained), "seeds": test.shape[1]}
+    print(f"{len(trained)} networks, {test.shape[1]} seeds, against the test accuracies of {table}")
+    for name, measure in MEASURES.items():
+        found[name] = interval(lambda rows: measure(trained[rows], known[rows]), len(trained))  # noqa: B023
+        print("{}: {value:.2f} [{low:.2f}, {high:.2f}]".format(name, **found[name]))
+    return found
 
 
 def main():
@@ -118,16 +165,27 @@ def main():
     commands = parser.add_subparsers(dest="command", required=True)
     listing = commands.add_parser("list", help="print a list of architectures")
     listing.add_argument("--space", default="nb201")
-    listing.add_argument("--number", type=int, default=30)
-    ranking = commands.add_parser("rank", help="print the rank correlations of finished groups of trainings")
+    listing.add_argument("--number", type=int, default=60)
+    ranking = commands.add_parser("rank", help="compare fixed learning rates with tuned ones")
     ranking.add_argument("folders", nargs="+", help="one group of trainings per learning rate")
-    ranking.add_argument("--out", type=Path, help="JSON file of the results")
+    settings = commands.add_parser("grid", help="print the mean accuracy with each setting")
+    settings.add_argument("folders", nargs="+", help="one group of trainings per setting")
+    settings.add_argument("--number", type=int, default=50, help="number of networks of each group")
+    agreement = commands.add_parser("agree", help="compare trainings with a benchmark's table")
+    agreement.add_argument("folder", help="a group of trainings")
+    agreement.add_argument("--table", default="nb201")
+    for command in (ranking, settings, agreement):
+        command.add_argument("--out", type=Path, help="JSON file of the results")
     given = parser.parse_args()
     if given.command == "list":
         sample(given.space, given.number)
         return
-    found = study(given.folders)
-    show(found)
+    if given.command == "rank":
+        found = rank(given.folders)
+    elif given.command == "grid":
+        found = grid(given.folders, given.number)
+    else:
+        found = agree(given.folder, given.table)
     if given.out:
         given.out.write_text(json.dumps(found, indent=1) + "\n")
 
