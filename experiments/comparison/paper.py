@@ -133,8 +133,8 @@ class PaperTable:
 
     @staticmethod
     def _latex_heading(heading: str) -> str:
-        """Return a heading in LaTeX, broken after commas and at slashes."""
-        parts = [escape(part) for part in re.split("/|(?<=,) ", heading)]
+        """Return a heading in LaTeX, broken after commas, before names of statistics and at slashes."""
+        parts = [escape(part) for part in re.split("/|(?<=,) | (?=mean|median)", heading)]
         lines = r" \\ ".join(parts)
         return parts[0] if len(parts) == 1 else rf"\shortstack[r]{{{lines}}}"
 
@@ -272,19 +272,21 @@ def _references(tasks: Tasks) -> str:
 
 
 def _common_sentence(tasks: Tasks) -> str:
-    found = {name: common_time_text(own) for name, own in tasks.items() if own.ends_differ}
-    return f"Common time: the last time that all curves reach, {_by_task(found)}." if found else ""
+    if not any(own.ends_differ for own in tasks.values()):
+        return ""
+    found = {name: common_time_text(own) for name, own in tasks.items() if own.overlaps}
+    return f"Common time: the last time that all curves reach, {_by_task(found, tasks)}."
 
 
 def _anytime_sentence(tasks: Tasks) -> str:
     ranges = {name: range_text(own) for name, own in tasks.items()}
     known = {name: text for name, text in ranges.items() if text}
-    return f"Anytime: area under the curve {_by_task(known)}, divided by the length of the range." if known else ""
+    return f"Anytime: area under the curve {_by_task(known, tasks)}, divided by the length of the range." if known else ""
 
 
-def _by_task(texts: Mapping[str, str]) -> str:
-    """Return a text that all tasks share, or the text of each task with its name."""
-    if len(set(texts.values())) == 1:
+def _by_task(texts: Mapping[str, str], tasks: Tasks) -> str:
+    """Return the text that all tasks share, or else the known text of each task with its name."""
+    if len(texts) == len(tasks) and len(set(texts.values())) == 1:
         return next(iter(texts.values()))
     return "; ".join(f"{text} ({name})" for name, text in texts.items())
 
