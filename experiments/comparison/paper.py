@@ -281,7 +281,9 @@ def _common_sentence(tasks: Tasks) -> str:
 def _anytime_sentence(tasks: Tasks) -> str:
     ranges = {name: range_text(own) for name, own in tasks.items()}
     known = {name: text for name, text in ranges.items() if text}
-    return f"Anytime: area under the curve {_by_task(known, tasks)}, divided by the length of the range." if known else ""
+    if not known:
+        return ""
+    return f"Anytime: area under the curve {_by_task(known, tasks)}, divided by the length of the range."
 
 
 def _by_task(texts: Mapping[str, str], tasks: Tasks) -> str:
