@@ -144,8 +144,8 @@ class Tuned(RunTest):
         for space in self.spaces:
             for method in self.methods:
                 tuned = (space, method)
-                yield f"{space}: tuned {name_of(method)} before its default", tuned, tuned, self.defaults
-                yield f"{space}: tuned {name_of(method)} before {name_of(rival)}", tuned, (space, rival), (figure,)
+                yield f"{space}: tuned {name_of(method)} better than its default", tuned, tuned, self.defaults
+                yield f"{space}: tuned {name_of(method)} better than {name_of(rival)}", tuned, (space, rival), (figure,)
 
     def places(self) -> Mapping[str, tuple[Place, ...]]:
         """Return the curves of each part: the tuned one, and what it is compared with."""
@@ -210,7 +210,7 @@ class ProxyGrowth(RunTest):
         """Return the curves of two successive numbers."""
         panel = f"cells-{self.cells}"
         return {
-            f"{more} before {fewer} channels": ((panel, f"channels-{more}"), (panel, f"channels-{fewer}"))
+            f"{more} better than {fewer} channels": ((panel, f"channels-{more}"), (panel, f"channels-{fewer}"))
             for fewer, more in zip(self.channels[:-1], self.channels[1:], strict=True)
         }
 

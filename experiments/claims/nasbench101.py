@@ -7,7 +7,7 @@ from nasbench1shot1.experiments.claims.claim import Claim, Missing
 from nasbench1shot1.experiments.claims.runs import Ordering, pairs
 from nasbench1shot1.experiments.claims.tables import TableTest, costs, counts, replacements, steps
 
-OFFICIAL = "Needs an official table (`nb1shot1 table download`), which the package does not bundle."
+OFFICIAL = "The test requires an official table (`nb1shot1 table download`), which the package does not bundle."
 STATISTICS = "nb1shot1 statistics {} --table nb101-sample"
 CONV3, CONV1, POOL = "conv3x3-bn-relu", "conv1x1-bn-relu", "maxpool3x3"
 
@@ -58,7 +58,7 @@ CLAIMS = (
         TableTest(
             compute=costs,
             command=STATISTICS.format("cost"),
-            how="Spearman's ρ of each pair, by bootstrap over the cells.",
+            how="The values are Spearman's ρ of each pair, with a bootstrap over the cells.",
         ),
     ),
     _claim(
@@ -69,7 +69,8 @@ CLAIMS = (
         TableTest(
             compute=partial(replacements, {(CONV3, CONV1): -1.16, (CONV3, POOL): -1.99, (CONV1, POOL): -0.81}),
             command=STATISTICS.format("operation-replacement"),
-            how="Mean over all pairs of cells in the sample; the interval treats pairs as independent.",
+            how="The changes are means over all pairs of cells in the sample; the intervals treat pairs as "
+            "independent.",
         ),
         "The paper does not state how it averages.",
     ),
@@ -80,7 +81,8 @@ CLAIMS = (
         TableTest(
             compute=partial(steps, "depth", {3: (2, 4, 5, 6)}),
             command=STATISTICS.format("depth-and-width"),
-            how="Means of depth 3 and of each other depth, by standard errors; fewer than 30 cells decide nothing.",
+            how="The mean accuracies are compared by their standard errors. A verdict requires at least 30 cells per "
+            "depth.",
         ),
     ),
     _claim(
@@ -90,7 +92,7 @@ CLAIMS = (
         TableTest(
             compute=partial(steps, "width", {2: (1,), 3: (2,), 4: (3,), 5: (4,)}),
             command=STATISTICS.format("depth-and-width"),
-            how="Means of successive widths, by their standard errors.",
+            how="The mean accuracies of successive widths are compared by their standard errors.",
         ),
     ),
     _claim(
@@ -112,7 +114,7 @@ CLAIMS = (
             figures=("nas101-figure7",),
             paper={"space": "nb101", "seconds": 1e7},
             command="nb1shot1 reproduce nas101-figure7 --table OFFICIAL --pack records/nas101-figure7.zip",
-            how="The mean final regrets differ, by bootstrap over the searches. " + OFFICIAL,
+            how="The mean final regrets are compared by bootstrap over the searches. " + OFFICIAL,
             pairs=tuple(
                 pair
                 for method in ("regularized-evolution", "bohb", "smac")
@@ -129,7 +131,7 @@ CLAIMS = (
             figures=("nas101-figure8",),
             paper={"seconds": 1e7},
             command="nb1shot1 reproduce nas101-figure8 --table OFFICIAL --pack records/nas101-figure8.zip",
-            how="The mean final regrets differ, by bootstrap over the searches. " + OFFICIAL,
+            how="The mean final regrets are compared by bootstrap over the searches. " + OFFICIAL,
             pairs=(
                 *pairs(("nb101-mini", "nb101"), "non-regularized-evolution", ["random"]),
                 *pairs(("nb101-mini", "nb101"), "regularized-evolution", ["non-regularized-evolution"]),

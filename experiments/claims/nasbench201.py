@@ -82,7 +82,8 @@ def _black_box(curve: str, name: str, note: str = "") -> Claim:
             by_optimizer={"bohb": {"budgets": "ignored"}},
             unstated=frozenset({"reinforce"}),
             command=FIGURE_6,
-            how="The means over searches are compared, with the standard errors of both means.",
+            how="Our mean over the searches is compared with the published mean; both standard errors are taken into "
+            "account.",
             means=tuple(
                 Published("nb201", curve, f"{DATA_SETS[dataset]} {split}", accuracy_on(dataset, split), *numbers)
                 for dataset, split in product(DATA_SETS, SPLITS)
@@ -113,7 +114,7 @@ CLAIMS = (
         TableTest(
             compute=partial(accuracies, "optimal"),
             command=STATISTICS.format("known-cells"),
-            how="The maximum of each column of the table.",
+            how="The values are the maxima of the columns of the table.",
         ),
         VERSIONS,
     ),
@@ -146,7 +147,7 @@ CLAIMS = (
         TableTest(
             compute=partial(below_best, ("cifar100", "ImageNet16-120"), {"all": 2.0, "as many parameters": 1.0}),
             command=STATISTICS.format("accuracy-by-parameters"),
-            how="Difference of test accuracies in percentage points; 'about' allows 0.5.",
+            how="The values are differences of test accuracies in percentage points; 'about' allows 0.5.",
         ),
         VERSIONS,
     ),
@@ -157,7 +158,8 @@ CLAIMS = (
         TableTest(
             compute=partial(top_correlations, "nb201"),
             command=STATISTICS.format("correlation-matrix"),
-            how="Pearson's r of test accuracies among all architectures minus that among the best 1 % on CIFAR-10.",
+            how="The values are Pearson's r of test accuracies among all architectures, minus Pearson's r among the "
+            "best 1 % on CIFAR-10.",
         ),
     ),
     _claim(
@@ -168,21 +170,25 @@ CLAIMS = (
         TableTest(
             compute=partial(schedule, {(12, 12): COLUMNS, (200, 200): COLUMNS[1:]}),
             command=STATISTICS.format("schedule-correlation"),
-            how="Pearson's r, as in the published code, with the bootstrap over architectures.",
+            how="The values are Pearson's r, as in the published code, with a bootstrap over the architectures.",
         ),
         VERSIONS,
     ),
-    _black_box("random", "Random search", "The published searches saw single trainings, which are noisier."),
+    _black_box(
+        "random",
+        "Random search",
+        "The published searches observed single trainings, which are noisier than the means of the table.",
+    ),
     _black_box(
         "regularized-evolution",
         "Regularized evolution",
-        "The published searches saw single trainings; docs/reproduced_black_box.md discusses the differences.",
+        "The published searches observed single trainings; docs/reproduced_black_box.md discusses the differences.",
     ),
     _black_box(
         "reinforce",
         "REINFORCE",
-        "The paper does not state its learning rate, so that these searches, whose rate is 0.01, refute nothing. A "
-        "rate of 0.05 is closer to the published values (docs/reproduced_black_box.md).",
+        "The paper does not state the learning rate, so these searches, with a rate of 0.01, cannot refute the claim. "
+        "With a rate of 0.05, the values are closer to the published ones (docs/reproduced_black_box.md).",
     ),
     _black_box(
         "bohb",
@@ -198,7 +204,7 @@ CLAIMS = (
             figures=("nas201-figure6",),
             paper={"seconds": 12_000.0, "dataset": "cifar10"},
             command=FIGURE_6,
-            how="The mean final test regrets differ on each data set, by bootstrap over the searches.",
+            how="The mean final test regrets on each data set are compared by bootstrap over the searches.",
             unstated=frozenset({"reinforce"}),
             pairs=(
                 *pairs_on(DATA_SETS, "nb201", "regularized-evolution", "reinforce"),
@@ -219,12 +225,13 @@ CLAIMS = (
             },
             paper={**ORIGINAL, "epochs": 50},
             command=METHODS,
-            how="Share of seeds that end at this cell, with the exact interval; it must be above one half.",
+            how="The value is the share of seeds that end at this cell, with its exact 95 % interval. The claim "
+            "requires that the whole interval is above one half.",
             curves=(("nb201", "darts"), ("nb201", "darts-second-order")),
             ends=ends_at(str(CELLS["all skip"])),
             claimed="3 of 3 runs",
         ),
-        "A study at a reduced size varies what the collapse may depend on (docs/nasbench201_search.md).",
+        "A smaller study varies settings on which the collapse may depend (docs/nasbench201_search.md).",
     ),
     _claim(
         "201-table5-one-shot",
@@ -234,7 +241,8 @@ CLAIMS = (
             figures=("nas201-table5",),
             paper={**ORIGINAL, "epochs": 250},
             command=METHODS,
-            how="The means over seeds are compared; the published ones are over 3 runs. RSPS is Random WS here.",
+            how="Our means over the seeds are compared with the published means over 3 runs. RSPS is Random WS in this "
+            "package.",
             means=_means(),
             published_runs=3,
         ),
@@ -252,10 +260,10 @@ CLAIMS = (
             by_optimizer=LENGTHS,
             any_length=True,
             command=METHODS,
-            how="The mean final test regrets differ on CIFAR-10, by bootstrap over the seeds.",
+            how="The mean final test regrets on CIFAR-10 are compared by bootstrap over the seeds.",
             pairs=pairs(["nb201"], "gdas", [curve for curve in EVERY if curve != "gdas"]),
         ),
-        "Searches with batch statistics (†).",
+        "Searches that score candidates use batch statistics (rows marked † in the paper).",
     ),
     _claim(
         "201-table7",
@@ -267,7 +275,7 @@ CLAIMS = (
             paper={**ORIGINAL, "epochs": 250, "architectures": "all"},
             command="nb1shot1 reproduce nas201-table7 --pack records/nas201-table7.zip",
             how="The mean of Pearson's r over the seeds is compared with the published mean over 3 runs, whose "
-            "deviation is not printed.",
+            "standard deviation is not printed.",
             means=tuple(
                 Published("osva-train", curve, "one-shot accuracy", final_correlation("pearson_error"), mean, nan)
                 for curve, mean in (("setn", 0.9049), ("gdas", 0.8141))
@@ -283,7 +291,7 @@ CLAIMS = (
         TableTest(
             compute=partial(counts, {"nb101": 423_624}, "unique"),
             command="nb1shot1 space nb101",
-            how="The cells are enumerated. NAS-Bench-101 itself prints 423 thousand.",
+            how="The cells are enumerated. The NAS-Bench-101 paper states 423 thousand.",
         ),
         paper="AA-NAS-Bench",
     ),
@@ -295,7 +303,7 @@ CLAIMS = (
         TableTest(
             compute=partial(accuracies, "optimal", COLUMNS[1:]),
             command=STATISTICS.format("known-cells"),
-            how="The maximum of each column of the table.",
+            how="The values are the maxima of the columns of the table.",
         ),
         VERSIONS,
         paper="AA-NAS-Bench",

@@ -13,7 +13,9 @@ SPACES = ("s1", "s2", "s3")
 PAPER = {"scale": "full", "epochs": 50}
 FIGURE_2 = ("figure2", "methods")
 COMMAND_2 = "nb1shot1 reproduce figure2 --pack records/figure2.zip"
-DIFFERENCE = "The mean regrets of two methods are compared by bootstrap over the seeds."
+FINAL = "The mean regrets after the last epoch are compared by bootstrap over the seeds."
+ANYTIME = "The mean regrets over all epochs are compared by bootstrap over the seeds."
+THEIRS = "Our means over the seeds are compared with the published means over 6 runs."
 WEIGHT_DECAYS = ("1e-4", "3e-4", "9e-4", "81e-4")
 REFERENCE = (
     "The paper does not state the reference of its regret; here, it is the lowest mean test error of the space in the "
@@ -81,7 +83,7 @@ CLAIMS = (
             figures=FIGURE_2,
             paper=PAPER,
             command=COMMAND_2,
-            how=f"{DIFFERENCE} The regret is that after the last epoch.",
+            how=FINAL,
             pairs=pairs(["s1"], "pc-darts", ("darts", "gdas", "enas", "random-ws")),
         ),
     ),
@@ -93,7 +95,7 @@ CLAIMS = (
             figures=FIGURE_2,
             paper=PAPER,
             command=COMMAND_2,
-            how=f"{DIFFERENCE} The regret is the mean over all epochs.",
+            how=ANYTIME,
             pairs=pairs(SPACES, "gdas", ("darts", "pc-darts", "enas", "random-ws"), "anytime"),
         ),
     ),
@@ -105,7 +107,7 @@ CLAIMS = (
             figures=FIGURE_2,
             paper=PAPER,
             command=COMMAND_2,
-            how=f"{DIFFERENCE} The regret is the mean over all epochs; one of the methods is DARTS.",
+            how=f"{ANYTIME} Both methods are compared with DARTS.",
             pairs=pairs(SPACES, "darts", ("enas", "random-ws"), "anytime"),
         ),
     ),
@@ -118,7 +120,7 @@ CLAIMS = (
             figures=FIGURE_2,
             paper=PAPER,
             command=COMMAND_2,
-            how="The means over seeds are compared; the published ones are over 6 runs.",
+            how=THEIRS,
             means=_table_2("darts", "gdas", "pc-darts"),
             published_runs=6,
             digits=3,
@@ -133,7 +135,7 @@ CLAIMS = (
             figures=FIGURE_2,
             paper=PAPER,
             command=COMMAND_2,
-            how="Shown is the share of seeds that end with the most frequent regret; it must be 100 %.",
+            how="The value is the share of seeds that end with the most frequent regret; the claim requires 100 %.",
             curves=(("s1", "gdas"), ("s2", "gdas")),
         ),
     ),
@@ -146,7 +148,7 @@ CLAIMS = (
             figures=("table2",),
             paper=PAPER,
             command="nb1shot1 reproduce table2 --pack records/table2.zip",
-            how="The means over seeds are compared; the published ones are over 6 runs.",
+            how=THEIRS,
             means=_table_2("darts-transferred", "gdas-transferred", "pc-darts-transferred"),
             published_runs=6,
             digits=3,
@@ -162,8 +164,8 @@ CLAIMS = (
             figures=("figure3",),
             paper={**PAPER, "architectures": "all"},
             command="nb1shot1 reproduce figure3 --pack records/figure3.zip",
-            how="Means over seeds at every ranked epoch. Shown is the mean that is farthest from the middle of the "
-            "range.",
+            how="The correlations are averaged over the seeds at every ranked epoch. The value is the mean that is "
+            "farthest from the middle of the claimed range.",
             curves=tuple(product(SPACES, ("darts", "pc-darts", "gdas", "random-ws"))),
             limits=(-0.25, 0.3),
         ),
@@ -177,7 +179,7 @@ CLAIMS = (
             figures=("figure4",),
             paper=PAPER,
             command="nb1shot1 reproduce figure4 --pack records/figure4.zip",
-            how=f"{DIFFERENCE} The regret is the mean over all epochs.",
+            how=ANYTIME,
             pairs=pairs(
                 ("gdas", "pc-darts"), "weight-decay-27e-4", [f"weight-decay-{x}" for x in WEIGHT_DECAYS], "anytime"
             ),
@@ -191,7 +193,7 @@ CLAIMS = (
             figures=("figure4",),
             paper=PAPER,
             command="nb1shot1 reproduce figure4 --only darts --pack records/figure4-darts.zip",
-            how=f"{DIFFERENCE} The regret is that after the last epoch.",
+            how=FINAL,
             pairs=pairs(["darts"], "weight-decay-3e-4", ["weight-decay-27e-4"]),
         ),
     ),
@@ -212,8 +214,8 @@ CLAIMS = (
             spaces=SPACES,
             methods=("darts", "gdas", "pc-darts"),
         ),
-        "The paper has three studies of each method, which are too few to decide anything here. The factor of ten is "
-        "not tested.",
+        "The paper has three studies of each method, which are too few for a verdict here. The factor of ten is not "
+        "tested.",
     ),
     _claim(
         "figure5-evolution",
@@ -224,11 +226,11 @@ CLAIMS = (
             paper={"evaluations": 280},
             command="nb1shot1 reproduce nas101-figure7 --space s1 --evaluations 280 --pack records/s1.zip, and "
             "likewise s2 and s3",
-            how="The mean final regrets differ, by bootstrap over the searches. Every search has 280 trainings, as in "
-            "the published scripts.",
+            how="The mean final regrets are compared by bootstrap over the searches. Every search has 280 trainings, "
+            "as in the published scripts.",
             pairs=pairs(SPACES, "regularized-evolution", ("random", "reinforce", "hyperband", "bohb", "tpe", "smac")),
         ),
-        "Hyperband's and BOHB's 280 trainings are mostly short ones, so that their searches take less simulated time. "
+        "Most of the 280 trainings of Hyperband and BOHB are short, so their searches take less simulated time. "
         "Trainings in the bundled table have no noise.",
     ),
     _claim(
@@ -239,7 +241,7 @@ CLAIMS = (
             figures=("figure7",),
             paper={"scale": "full", "epochs": 100},
             command="nb1shot1 reproduce figure7 --only s2 --pack records/figure7-s2.zip",
-            how=f"{DIFFERENCE} The regret is that after the last epoch.",
+            how=FINAL,
             pairs=pairs(["s2"], "enas", ["random-ws"]),
         ),
     ),
@@ -252,8 +254,8 @@ CLAIMS = (
             renamed={("longer-searches", (space, "first-order")): (f"darts-{space}", "epochs-200") for space in SPACES},
             paper={"scale": "full", "epochs": 200},
             command="nb1shot1 reproduce figure8 --pack records/figure8.zip",
-            how="The regret rises on average from a quarter of the epochs, where the paper's other searches end, to "
-            "the last epoch.",
+            how="The value is the rise of the mean regret from a quarter of the epochs, where the paper's "
+            "other searches end, to the last epoch.",
             curves=tuple((space, order) for space in SPACES for order in ("first-order", "second-order")),
             measure=rise(0.25),
         ),
@@ -266,7 +268,7 @@ CLAIMS = (
             figures=("figure9",),
             paper=PAPER,
             command="nb1shot1 reproduce figure9 --pack records/figure9.zip",
-            how=f"{DIFFERENCE} The regret is that after the last epoch.",
+            how=FINAL,
             pairs=pairs(("darts", "gdas", "pc-darts"), "no-cutout", ["cutout"]),
         ),
     ),
@@ -278,12 +280,12 @@ CLAIMS = (
             figures=("figure17",),
             paper={"scale": "full", "architectures": 150},
             command="nb1shot1 reproduce figure17 --only cells-9 --pack records/figure17.zip",
-            how="Spearman's ρ of the proxy's validation error after the last epoch and the table's validation error, "
-            "by bootstrap over the architectures, which all sizes share.",
+            how="Proxies are compared by Spearman's ρ of their validation error after the last epoch and the table's "
+            "validation error, with a bootstrap over the architectures, which all sizes share.",
             cells=9,
             channels=(2, 4, 8, 16),
         ),
-        "Training more than 100 architectures decides; the paper has 150.",
+        "A verdict requires at least 100 trained architectures; the paper has 150.",
     ),
 )
 """The claims, in the order of the paper."""

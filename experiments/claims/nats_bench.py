@@ -13,10 +13,10 @@ FIGURE_6 = "nb1shot1 reproduce nats-figure6 --seconds 20000 --pack records/nats-
 SECONDS = {"seconds": 20_000.0}
 BOHB = {"bohb": {"budgets": "ignored"}}
 BUDGETS = (
-    "The paper's BOHB also observes shorter trainings than 12 epochs, which the table does not have. Here, all of its "
-    "trainings have 12 epochs, so that they refute nothing."
+    "The paper's BOHB also observes trainings of fewer than 12 epochs, which the table does not have. Here, all of its "
+    "trainings have 12 epochs, so its searches cannot refute the claim."
 )
-SEARCHES = "The mean final test regrets differ, by bootstrap over the searches of 20,000 simulated seconds."
+SEARCHES = "The mean final test regrets are compared by bootstrap over the searches of 20,000 simulated seconds."
 
 
 def _claim(key: str, place: str, statement: str, evidence: Any, note: str = "") -> Claim:
@@ -41,7 +41,8 @@ CLAIMS = (
         TableTest(
             compute=partial(consistency, "nb201", "nats-size"),
             command="nb1shot1 statistics dataset-ranks --table nats-size, and --table nb201",
-            how="Spearman's ρ of test accuracies in the topology space minus that in the size space.",
+            how="The values are Spearman's ρ of test accuracies in the topology space, minus Spearman's ρ in the size "
+            "space.",
         ),
     ),
     _claim(
@@ -51,7 +52,8 @@ CLAIMS = (
         TableTest(
             compute=partial(bigger_is_better, "nats-size"),
             command=STATISTICS.format("accuracy-by-parameters"),
-            how="Spearman's ρ of the number of parameters and test accuracy, with the bootstrap over architectures.",
+            how="The values are Spearman's ρ of the number of parameters and test accuracy, with a bootstrap over the "
+            "architectures.",
         ),
     ),
     _claim(
@@ -61,7 +63,8 @@ CLAIMS = (
         TableTest(
             compute=partial(top_correlations, "nats-size"),
             command=STATISTICS.format("correlation-matrix"),
-            how="Pearson's r of test accuracies among all architectures minus that among the best 1 % on CIFAR-10.",
+            how="The values are Pearson's r of test accuracies among all architectures, minus Pearson's r among the "
+            "best 1 % on CIFAR-10.",
         ),
     ),
     _claim(
@@ -109,11 +112,11 @@ CLAIMS = (
             paper={**SECONDS, "objective": None},
             command="nb1shot1 reproduce nats-figure6-size --table ARCHIVE --seconds 20000 --pack "
             "records/nats-figure6-size.zip",
-            how="The mean final test regrets differ, by bootstrap over the searches.",
+            how="The mean final test regrets are compared by bootstrap over the searches.",
             pairs=pairs(DATA_SETS, "regularized-evolution", ("random", "reinforce", "bohb")),
         ),
         "The bundled table of the size space has only test accuracies, which guided the recorded searches. They "
-        "therefore do not follow the paper's protocol, and decide nothing.",
+        "therefore do not follow the paper's protocol, and can neither confirm nor refute the claim.",
     ),
     _claim(
         "figure7-darts",
@@ -123,8 +126,8 @@ CLAIMS = (
             figures=("nats-figure7",),
             paper={"scale": "full", "epochs": 100},
             command="nb1shot1 reproduce nats-figure7 --only cifar10 --pack records/nats-figure7.zip",
-            how="The mean final test regret of DARTS is compared with those of RSPS (Random WS here), ENAS, GDAS and "
-            "SETN, by bootstrap over the seeds.",
+            how="The mean final test regret of DARTS is compared with the regrets of RSPS (Random WS in this package), "
+            "ENAS, GDAS and SETN, by bootstrap over the seeds.",
             pairs=tuple(
                 pair
                 for method in ("random-ws", "enas", "gdas", "setn")
@@ -140,7 +143,7 @@ CLAIMS = (
             figures=("methods-size",),
             paper={"scale": "full", "epochs": 100},
             command="nb1shot1 reproduce methods-size --epochs 100 --pack records/methods-size.zip",
-            how="The mean test regrets over all epochs differ, by bootstrap over the seeds.",
+            how="The mean test regrets over all epochs are compared by bootstrap over the seeds.",
             pairs=pairs(["nats-size"], "tas", ("fbnetv2", "tunas"), "anytime"),
         ),
     ),

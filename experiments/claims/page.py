@@ -16,17 +16,17 @@ from nasbench1shot1.experiments.claims.verdicts import (
 from nasbench1shot1.ground.text import counted
 
 INTRODUCTION = f"""\
-# Published claims, side by side
+# Published claims and verdicts
 
-This page lists claims of the five papers that this package can test, each with a verdict. `nb1shot1 claims` wrote it
-from recorded runs and from the bundled tables:
+This page lists claims of five papers that this package can test, with a verdict on each claim. `nb1shot1 claims`
+generates the page from recorded runs and from the bundled tables:
 
 ```bash
 nb1shot1 claims --records docs/records --out docs/claims.md
 ```
 
-To renew a verdict, run the command of the claim, for example on a GPU, and give the folder of its records, too. Runs of
-different scales, and runs that were scored on different tables, are never pooled; each has its own row.
+To renew a verdict, run the command of the claim, for example on a GPU, and add the folder of its records. Runs of
+different scales, and runs that were scored on different tables, are never pooled: they have separate rows.
 
 ```bash
 nb1shot1 reproduce figure2 --pack records/figure2.zip
@@ -38,21 +38,21 @@ nb1shot1 claims --records docs/records records --out claims.md
 - **reproduced**: every part of the claim is confirmed.
 - **not reproduced**: at least one part of the claim is refuted.
 - **undecided at this scale**: no part is refuted, but not all parts are confirmed.
-- **needs full scale**: there is no evidence, because it needs GPUs or official data.
+- **needs full scale**: there is no evidence yet, because it requires GPUs or official data.
 
-The rules for each part are deliberately strict:
+The tables below have a row for each part of a claim and each setting. The rules for a part are strict:
 
 - *An ordering* is confirmed if the 95 % interval of the difference excludes 0 in the claimed direction, and refuted if
   it excludes 0 in the other direction. *A number* is confirmed if our 95 % interval includes it, after rounding; if it
   is a mean over runs, its own standard error is taken into account. Otherwise, it is refuted. Intervals are percentile
-  bootstrap intervals over seeds, searches or architectures unless stated otherwise. For "A before B", the tables show
-  how many percentage points A's mean test regret is below B's, unless stated otherwise.
-- **The size of a run limits what it decides.** One-shot searches decide nothing with fewer than {FEWEST_SEEDS} seeds,
-  black-box searches nothing with fewer than {FEWEST_SEARCHES} searches. Searches at the quick scale decide nothing in
-  either direction, because methods cannot be ranked at this scale ([scales](scales.md)). Searches at the medium scale
-  decide orderings, but not numbers. Only the setting of the paper decides numbers.
+  bootstrap intervals over seeds, searches or architectures unless stated otherwise. For "A better than B", the tables
+  show by how many percentage points A's mean test regret is lower than B's, unless stated otherwise.
+- **The size of a run limits what it can show.** One-shot searches with fewer than {FEWEST_SEEDS} seeds, and black-box
+  searches with fewer than {FEWEST_SEARCHES} repeats, neither confirm nor refute a claim. The same holds for searches at
+  the quick scale, because methods cannot be ranked at this scale ([scales](scales.md)). Searches at the medium scale
+  can confirm or refute orderings, but not numbers. Numbers require the setting of the paper.
 - A sample of a benchmark's architectures, predicted values, and runs with an option that the paper does not state can
-  confirm a claim, but not refute it. Another space or protocol than the paper's decides nothing.
+  confirm a claim, but not refute it. Another space or protocol than the paper's can do neither.
 """
 HEAD = (
     "| part | published | here | n | setting | verdict |",
@@ -79,8 +79,8 @@ def _summary(results: Sequence[Result]) -> Iterator[str]:
 def _counts(results: Sequence[Result]) -> str:
     """Return how many claims have each verdict."""
     found = Counter(result.verdict for result in results)
-    parts = [f"{found[verdict]} {verdict}" for verdict in VERDICTS if found[verdict]]
-    return f"{counted(len(results), 'claim')}: {', '.join(parts)}."
+    parts = [f"{verdict} {found[verdict]}" for verdict in VERDICTS if found[verdict]]
+    return f"{counted(len(results), 'claim')}. Verdicts: {', '.join(parts)}."
 
 
 def _sections(results: Sequence[Result]) -> Iterator[str]:

@@ -286,7 +286,7 @@ class Pair(NamedTuple):
     @property
     def part(self) -> str:
         """The name of the part of the claim."""
-        return f"{self.title}: {name_of(self.better)} before {name_of(self.worse)}"
+        return f"{self.title}: {name_of(self.better)} better than {name_of(self.worse)}"
 
 
 def pairs(panels: Iterable[str], better: str, worse: Iterable[str], kind: str = "final") -> tuple[Pair, ...]:

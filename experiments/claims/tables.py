@@ -294,7 +294,7 @@ def steps(measure: str, better: Mapping[int, Sequence[int]]) -> Sequence[Row]:
         value = Interval(gap, gap - error, gap + error)
         shown = _shown(table, f"sample of {len(table):,} cells", n, "sample", "cells")
         verdict = of_ordering(value, Strength("sample", n, FEWEST_CELLS))
-        part = f"{measure} {one} before {other}"
+        part = f"{measure} {one} better than {measure} {other}"
         rows.append(Row(part=part, published="> 0", value=value, verdict=verdict, digits=2, **shown))
     return rows
 

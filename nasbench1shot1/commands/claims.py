@@ -14,7 +14,8 @@ class Claims:
     """
 
     records: tuple[Path, ...] | None = None
-    """Folders with files of nb1shot1 reproduce --pack, or with folders of figures. Default: only tables are tested."""
+    """Folders that contain files of nb1shot1 reproduce --pack, or output folders of nb1shot1 reproduce. Default: none,
+    so that only claims about tables are tested."""
     only: tuple[str, ...] | None = None
     """Keys of claims, separated by spaces; * matches anything. Default: all claims."""
     out: Path = Path("claims.md")

@@ -352,13 +352,13 @@ def test_tuned_optimizers_are_compared_with_defaults_and_black_box_studies(tmp_p
     rival = compared_runs.black_box(folders["nas101-figure7"] / "s1" / "regularized-evolution" / "seed-0", "random")
     rows = {row.part: row for row in result(tmp_path, "1shot1-figure5-tuning").rows}
     tuned = min(study.lines, key=lambda line: line["loss"] if line["loss"] is not None else 1)["test_regret"]
-    default, other = (rows[f"s1: tuned DARTS before {name}"] for name in ("its default", "regularized evolution"))
+    default, other = (rows[f"s1: tuned DARTS better than {name}"] for name in ("its default", "regularized evolution"))
     assert default.value is not None and other.value is not None
     mean = np.mean([run.lines[-1]["test_regret"] for run in searches])
     assert default.value.value == pytest.approx(100 * (mean - tuned))
     assert other.value.value == pytest.approx(100 * (rival.final["test_regret"].mean() - tuned))
     assert {default.verdict, other.verdict} == {UNDECIDED} and default.n == "1 of 2 seeds"
-    assert rows["s2: tuned DARTS before its default"].value is None
+    assert rows["s2: tuned DARTS better than its default"].value is None
 
 
 def test_a_range_is_decided_by_the_means_at_all_epochs():
