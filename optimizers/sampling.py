@@ -33,7 +33,7 @@ class SamplingHyperparameters(Hyperparameters):
     finalists: Annotated[int, Range(1)] = 5
     """Number of best candidates scored again on the whole architecture half; 1 disables the second round."""
     own_images: Annotated[bool | None, IF_GIVEN] = None
-    """Score every candidate on its own batches, as in the published code, instead of all on the same images.
+    """Score every candidate on its own batches, as in the published code, instead of the same images for all.
     Default: no."""
 
     def check(self) -> None:

@@ -80,7 +80,7 @@ class BlackBoxConfig(PictureOptions, BoundOptions):
     """Folder or name of the table. Default: $NB1SHOT1_TABLE, or else embedded."""
     reference: Reference | None = None
     """Reference of the regret. present: the best network in the table, even if the table lacks part of the space.
-    Default: the best network of the space, all of which the table must have."""
+    Default: the best network of the space, whose networks must all be in the table."""
     spread: Spread | None = None
     """What the band over the searches shows. ci: 95 % confidence interval of the mean (bootstrap); std: standard
     deviation. Default: ci."""
@@ -128,7 +128,7 @@ def black_box_options(given: Mapping[str, Any], method: "type[BlackBoxOptimizer]
     common, own = (options_of(record, given) for record in (BlackBoxConfig, method.Hyperparameters))
     if given.get("seconds") is not None and given.get("evaluations") is not None:
         raise InvalidInputError(
-            f"{option('seconds')} and {option('evaluations')} are two clocks: give only one of them"
+            f"{option('seconds')} and {option('evaluations')} both limit a search: give only one of them"
         )
     resolved = _resolve(make_options(BlackBoxConfig, common, _common_defaults(space, given)))
     hyperparameters = make_options(method.Hyperparameters, own, own_defaults(method, space))

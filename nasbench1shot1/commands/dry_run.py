@@ -17,8 +17,8 @@ class GPUOptions:
     """The GPUs of a dry run."""
 
     gpus: tuple[GPUName, ...] | None = None
-    """With --dry-run: GPUs whose hours are expected, from their published throughput. Default: rtx-2080-ti, v100, a100
-    and h100."""
+    """With --dry-run: GPUs for which hours are estimated from their published throughput. Default: rtx-2080-ti, v100,
+    a100 and h100."""
 
     def check(self, is_dry: bool) -> None:
         """Raise InvalidInputError for GPUs that are given without a dry run."""

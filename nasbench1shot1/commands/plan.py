@@ -47,7 +47,7 @@ class Plan:
     seeds: Seeds | None = None
     """Seeds, as 0-5 or 1,3,8. Default: set by the figure and the scale."""
     gpus: tuple[GPUName, ...] = USUAL
-    """GPUs whose hours are expected, from their published throughput."""
+    """GPUs for which hours are estimated from their published throughput."""
     measure: bool = True
     """Time a few steps of each kind of run on this machine, which can take minutes. Without a figure, nothing is
     timed."""

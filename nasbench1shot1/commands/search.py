@@ -90,8 +90,8 @@ class Search(Generic[Own]):
     resume: Path | None = None
     """Folder of a stopped run to resume. Given options must equal the recorded ones; only --epochs may increase."""
     overwrite: bool = False
-    """Replace the search in --out, including its reports. It is deleted once the new search has recorded an epoch.
-    A folder that also holds other files, such as a ranking, is refused."""
+    """Replace the search in --out, including its reports. The old search is deleted once the new one has recorded an
+    epoch. A folder that also holds other files, such as a ranking, is refused."""
     seeds: Seeds | None = None
     """Seeds of several runs, as 0-5 or 1,3,8; the picture shows mean and spread."""
     spread: Spread | None = None

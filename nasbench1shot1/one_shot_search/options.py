@@ -168,7 +168,7 @@ class SearchConfig(PictureOptions, BoundOptions):
     """Folder or name of the table that gives the regret. Default: $NB1SHOT1_TABLE, or else embedded."""
     reference: Reference | None = None
     """Reference of the regret. present: the best network in the table, even if the table lacks part of the space.
-    Default: the best network of the space, all of which the table must have."""
+    Default: the best network of the space, whose networks must all be in the table."""
     device: Device = "auto"
     """Device to compute on; auto selects a GPU if there is one."""
     threads: Annotated[int | None, Range(1, MOST_THREADS)] = None

@@ -72,7 +72,7 @@ class TuningOptions:
     """Objective: mean over the table's training repeats, or one random repeat, as in the published code."""
     objective: Annotated[Literal["validation_accuracy", "test_accuracy"] | None, IF_GIVEN] = None
     """Accuracy of the table whose error the study minimizes. test_accuracy, for tables without validation accuracy:
-    test values then guide the study, which its record and its figures state. Default: validation_accuracy."""
+    test values then guide the study, and its record and figures state this. Default: validation_accuracy."""
 
     @property
     def brackets(self) -> Brackets:
