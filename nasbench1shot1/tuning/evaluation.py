@@ -88,8 +88,8 @@ def trial_outcome(study: Study, table: Table, job: TrialJob, end: Ended) -> Outc
         return Outcome(None, f"its record cannot be read ({one_line_error(error)})", {"search_seconds": 0.0})
     if found != study.config["table_id"]:
         raise InvalidInputError(
-            f"the study uses the table {study.config['table_id']}, but on {end.worker} this name refers to {found}: install "
-            f"{study.config['table_id']}"
+            f"the study uses the table {study.config['table_id']}, but on {end.worker} this name refers to {found}: "
+            f"install {study.config['table_id']}"
         )
     loss = loss_of(study, table, arch, job.trial)
     return Outcome(loss, values={"architecture": str(run.summary["architecture"]), "search_seconds": seconds})
