@@ -150,7 +150,7 @@ def test_the_page_quotes_the_benchmark() -> None:
         f"{measured['validity_compared']:,} random specs",
         f"{measured['spec_and_query']['lists']['ratio']} (from nested lists)",
         f"{measured['spec_and_query']['arrays']['ratio']} (from arrays)",
-        f"query of a spec that is there {measured['query_of_a_spec_that_is_there']['ratio']}",
+        f"query of an existing spec {measured['query_of_a_spec_that_is_there']['ratio']}",
         f"all metrics of a hash {measured['get_metrics_from_hash']['ratio']}",
         f"opening {measured['opening']['ratio']}",
     ]
