@@ -12,6 +12,7 @@ from pages import blocks_of, broken_links
 from refusals import missing
 
 import nasbench1shot1 as nb
+from nasbench1shot1.experiments.comparison.statistics import MEASURES
 from nasbench1shot1.registry import GROUPS
 
 FOLDER = CHECKOUT / "docs" / "recipes"
@@ -177,3 +178,11 @@ def test_the_index_lists_every_recipe_and_recipes_fit_on_a_screen() -> None:
     assert sorted(listed) == sorted(pages)
     scripts = [block for path in pages.values() for block in blocks_of(path, "python")]
     assert max(len(script.splitlines()) for script in scripts) <= 42
+
+
+def test_recipes_select_rank_tests_of_measures_that_comparisons_have() -> None:
+    """With the few searches of these tests, a wrong measure would print an empty table, as a right one does."""
+    scripts = "".join(block for path in FOLDER.glob("*.md") for block in blocks_of(path, "python"))
+    selected = re.findall(r"""\bmoment(?:"\])? == ["'](\w+)["']""", scripts)
+    assert len(selected) == 2
+    assert set(selected) <= set(MEASURES)

@@ -28,7 +28,7 @@ def rank_tests(samples: Mapping[str, Floats], moment: str, with_only: str | None
 
     Args:
         samples: regrets of the runs of each method, by label. Methods with fewer than `FEWEST` runs are omitted.
-        moment: point in time of the regrets, such as "end".
+        moment: the measure that the samples are values of, such as "final".
         with_only: the method with which all others are compared. Default: all pairs are compared.
 
     Returns:
