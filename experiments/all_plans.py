@@ -44,7 +44,7 @@ class AllPlans:
         """A plan with one row for each figure."""
         rows = tuple(total(plan.rows, name) for name, plan in self.plans.items())
         notes = [
-            f"{name} includes runs of {FIGURES[name].runs_of}, which need not run again."
+            f"{name} includes runs of {FIGURES[name].runs_of}, which are not run again."
             for name in self.plans
             if FIGURES[name].runs_of
         ]

@@ -22,12 +22,12 @@ NOTHING = "–"
 """A cell without a value."""
 GAP = "  "
 """What separates columns."""
-HERE_EXPLAINED = "Times are for all runs, one after another on one device. Here, they are from timed steps."
+HERE_EXPLAINED = "Times are for all runs, one after another on one device. Times on this machine come from timed steps."
 GPUS_EXPLAINED = (
-    "On GPUs, they are FLOPs divided by a share of the published throughput (docs/full_scale.md). Nothing was measured "
-    "there: the error can be a factor of two, and much larger for small networks."
+    "Times on GPUs are FLOPs divided by a share of the published throughput (docs/full_scale.md). They are not "
+    "measured: the error can be a factor of two, and much larger for small networks."
 )
-DASH_EXPLAINED = "A dash: not measured, no networks, or too little GPU memory."
+DASH_EXPLAINED = "A dash means: not measured, no network to compute, or not enough GPU memory."
 
 
 def show(plan: Plan, console: "Console") -> None:

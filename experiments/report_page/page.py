@@ -142,10 +142,8 @@ def _section(name: str, heading: str, content: Markup) -> Markup:
 def _watched(watch: float | None) -> Markup:
     if watch is None:
         return Markup("")
-    box = tag(
-        "label", Markup('<input type="checkbox" id="reload" checked>'), "Load again automatically", class_="check"
-    )
-    said = f"Runs are in progress. The file is renewed every {watch:g} s, and this page loads it again."
+    box = tag("label", Markup('<input type="checkbox" id="reload" checked>'), "Reload automatically", class_="check")
+    said = f"Runs are in progress. The file is rewritten every {watch:g} s, and this page reloads it."
     return tag("div", tag("p", said), box, class_="watched", role="note")
 
 

@@ -55,7 +55,7 @@ def searched(run: SearchRecord, label: str, table: Table | None, most: int) -> d
     found = [run.architectures[epoch] for epoch in epochs]
     texts = list(dict.fromkeys(map(str, found)))
     notes = [
-        f"Shown are {len(epochs):,} of {counted(recorded, 'recorded epoch')}." if len(epochs) < recorded else "",
+        f"This page shows {len(epochs):,} of {counted(recorded, 'recorded epoch')}." if len(epochs) < recorded else "",
         selection_text(lines[-1:]),
         run.reading_note if weights else "",
         "" if weights else _no_weights_text(run, bool(stored)),

@@ -135,9 +135,9 @@ def _watch(
             try:
                 subjects = write(seconds)
             except UserError as error:  # a run that is just being replaced; the page keeps what it has
-                report(f"not renewed: {error.for_command_line}")
+                report(f"not updated: {error.for_command_line}")
     except KeyboardInterrupt:
-        report("stopped: the page shows what was recorded until now")
+        report("stopped: the page shows what has been recorded so far")
         write(None)
 
 

@@ -119,7 +119,7 @@ def reproduce(
     if (results := figure.results(jobs, table, band)) is not None:  # otherwise, the error below lists the causes
         _draw(picture, results, console, {"style": style, "colors": colors, "labels": labels})
     elif draw_only:
-        raise InvalidInputError(f"{folder} has nothing finished to draw: remove {option('draw_only')}")
+        raise InvalidInputError(f"{folder} has no finished runs to draw: remove {option('draw_only')}")
     if target is not None:
         line_printer(console)(f"Records of {counted_jobs(jobs, write_records(jobs, target, figure.owner))}: {target}")
     if failures:

@@ -51,7 +51,8 @@ class Compare:
     pictures: PictureOptions = USUAL_PICTURES
     """How the figure looks."""
     spread: Spread = "ci"
-    """What the bands show. ci: 95 % confidence interval of the mean (bootstrap); std: standard deviation."""
+    """What the bands show. ci: 95 % confidence interval of the mean (bootstrap), or the range of fewer than six runs;
+    std: standard deviation."""
 
     def run(self) -> None:
         """Compare the runs, write the files and print the tables."""

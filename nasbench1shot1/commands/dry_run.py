@@ -23,7 +23,7 @@ class GPUOptions:
     def check(self, is_dry: bool) -> None:
         """Raise InvalidInputError for GPUs that are given without a dry run."""
         if self.gpus is not None and not is_dry:
-            raise InvalidInputError(f"{option('gpus')} is for plans: add {switch('dry_run')}, or remove it")
+            raise InvalidInputError(f"{option('gpus')} applies only to plans: add {switch('dry_run')}, or remove it")
 
 
 USUAL_GPUS = GPUOptions()

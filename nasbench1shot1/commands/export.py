@@ -32,7 +32,7 @@ class Export:
         from nasbench1shot1.ground.text import counted
 
         if self.optuna is None and self.deepcave is None:
-            raise InvalidInputError(f"nothing is exported: give {flag('optuna')} or {flag('deepcave')}")
+            raise InvalidInputError(f"no format is selected: give {flag('optuna')} or {flag('deepcave')}")
         study = self._study()
         if self.optuna is not None:
             from nasbench1shot1.tuning.export import export_optuna

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Plan:
-    """State what a figure needs: runs, steps, FLOPs, memory, disk, and expected hours here and on GPUs.
+    """Estimate what a figure needs: runs, steps, FLOPs, memory, disk space, and hours on this machine and on GPUs.
 
     nb1shot1 plan figure2 --scale full
 
-    FLOPs are counted in small steps on the CPU, so neither images nor a GPU are needed. Without a name, plan all
+    FLOPs are counted in small steps on the CPU, so neither images nor a GPU is needed. Without a name, plan all
     figures. See docs/full_scale.md for the formula and its errors.
 
     For a single run, give --dry-run to its command, such as nb1shot1 search.
@@ -89,13 +89,15 @@ class Plan:
     def run(self) -> None:
         """Print the plan."""
         if self.json and self.csv:
-            raise InvalidInputError(f"{switch('json')} and {switch('csv')} exclude each other: remove one of them")
+            raise InvalidInputError(f"{switch('json')} and {switch('csv')} cannot be combined: remove one of them")
         given = {name: getattr(self, name) for name in GIVEN if name in self.named}
         if self.figure is None:
             self._run_all(given)
             return
         if self.page is not None:
-            raise InvalidInputError(f"{option('page')} is for the plan of all figures: remove it, or the figure")
+            raise InvalidInputError(
+                f"{option('page')} applies only to the plan of all figures: remove it, or the figure"
+            )
         self._check_figure(self.figure)
         made = make_plan(self.figure, self.gpus, self.measure, **self._parts(), **given)
         self._print(made, made)

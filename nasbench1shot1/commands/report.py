@@ -57,15 +57,16 @@ class Report:
     pictures: PictureOptions = USUAL_PICTURES
     """How the pictures look."""
     spread: Spread = "ci"
-    """What bands show. ci: 95 % confidence interval of the mean (bootstrap); std: standard deviation."""
+    """What the bands show. ci: 95 % confidence interval of the mean (bootstrap), or the range of fewer than six runs;
+    std: standard deviation."""
     html: Annotated[Path | None, Form("FILE")] = None
     """Write one HTML file, which opens without a network: curves, cells and Λ over the epochs, tables, options and
     commands."""
     labels: tuple[str, ...] | None = None
     """With --html: labels of the runs, separated by spaces or commas. Default: the names of the optimizers."""
     watch: Annotated[float | None, Range(1), Form("SECONDS")] = None
-    """With --html: write the page again after this time while runs are in progress, until all are finished or Ctrl-C
-    is pressed. The open page loads itself again. Default: write it once."""
+    """With --html: rewrite the page at this interval while runs are in progress, until all are finished or Ctrl-C is
+    pressed. An open page reloads itself. Default: write it once."""
     overwrite: bool = False
     """With --html: replace an existing file."""
 

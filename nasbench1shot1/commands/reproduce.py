@@ -81,8 +81,8 @@ class Reproduce:
     pictures: PictureOptions = USUAL_PICTURES
     """How the picture looks."""
     spread: Spread | None = None
-    """What the bands show. ci: 95 % confidence interval (bootstrap); std: standard deviation. Does not apply to
-    figure16, figure17, nas201-figure6 and nats-table4. Default: ci."""
+    """What the bands show. ci: 95 % confidence interval (bootstrap), or the range of fewer than six runs; std: standard
+    deviation. Does not apply to figure16, figure17, nas201-figure6 and nats-table4. Default: ci."""
     epochs: int | None = None
     """Number of epochs of every search or training; maximum budget of every study. Default: set by the figure."""
     images: Images | None = None

@@ -23,11 +23,11 @@ class Statistics:
 
     All benchmarks: pareto-fronts. NAS-Bench-101 and NAS-Bench-1Shot1: error-distribution, accuracy-distribution,
     noise-distribution, cost, operation-replacement, depth-and-width, budget-correlation, autocorrelation,
-    fitness-distance, isomorphic-copies, top-volume. NAS-Bench-201: accuracy-by-parameters, accuracy-by-flops,
-    dataset-ranks, correlation-matrix, short-training-ranks, known-cells, schedule-correlation. NATS-Bench's size
-    space: accuracy-by-width, known-architectures, and the first five analyses of NAS-Bench-201. NAS-Bench-201 and the
-    size space, with the table of an official archive: ranks-along-training, learning-curves. Only measurements are
-    used, unless --predicted is given.
+    fitness-distance, isomorphic-copies, mini-against-full, top-volume. NAS-Bench-201: accuracy-by-parameters,
+    accuracy-by-flops, dataset-ranks, correlation-matrix, short-training-ranks, known-cells, schedule-correlation,
+    latency-fronts. NATS-Bench's size space: accuracy-by-width, known-architectures, and the first five analyses of
+    NAS-Bench-201. NAS-Bench-201 and the size space, with the table of an official archive: ranks-along-training,
+    learning-curves. Only measurements are used, unless --predicted is given.
     """
 
     names: Annotated[
@@ -57,7 +57,8 @@ class Statistics:
     pictures: PictureOptions = USUAL_PICTURES
     """How the pictures look."""
     allow_module: str | None = None
-    """Module, or several separated by commas, to import for a table of your own benchmark (imports run code)."""
+    """Module to import for a table of your own benchmark; several are separated by commas. Importing a module runs its
+    code."""
 
     def run(self) -> None:
         """Run the analyses, write and print the results; raises UserError if none could be run."""
@@ -116,7 +117,7 @@ def _show(table: "Table", answers: dict[str, dict[str, Any]], refusals: dict[str
     console = literal_console()
     console.print(screen)
     for name, sentence in refusals.items():
-        print_to_stdout(f"Not answered, {name}: {sentence}")
+        print_to_stdout(f"Skipped {name}: {sentence}")
     print_to_stdout(f"Written to {out}")
 
 

@@ -28,7 +28,8 @@ class Info:
     json: bool = False
     """Print the whole description as JSON."""
     allow_module: str | None = None
-    """Module, or several separated by commas, to import for a table of your own benchmark (imports run code)."""
+    """Module to import for a table of your own benchmark; several are separated by commas. Importing a module runs its
+    code."""
 
     def run(self) -> None:
         """Print the description as tables or JSON."""
@@ -82,7 +83,8 @@ class Verify:
     hashes: bool = False
     """Also recompute the hash of every cell, which takes half a minute for all of NAS-Bench-101."""
     allow_module: str | None = None
-    """Module, or several separated by commas, to import for a table of your own benchmark (imports run code)."""
+    """Module to import for a table of your own benchmark; several are separated by commas. Importing a module runs its
+    code."""
 
     def run(self) -> None:
         """Verify the table, and print the result."""
@@ -108,8 +110,8 @@ class Import:
     """
 
     file: Annotated[Positional[Path], Form("FILE")]
-    """A .tfrecord file of NAS-Bench-101's format, a .pth file of NAS-Bench-201, or a topology archive of NATS-Bench.
-    With --space, a .csv, .csv.gz or .parquet file of trainings."""
+    """A .tfrecord file of NAS-Bench-101's format, a .pth file of NAS-Bench-201, or an archive of NATS-Bench's topology
+    or size space. With --space, a .csv, .csv.gz or .parquet file of trainings."""
     out: Path | None = None
     """Folder of the table. Default: a folder in the data folder, which --table finds by the file's name."""
     epochs: Annotated[tuple[int, ...], Form("INT …", "(default: 4 12 36 108)")] = ()
@@ -119,7 +121,7 @@ class Import:
     column: Annotated[tuple[str, ...], Form("NAME:UNIT:DIRECTION …", "(default: none)")] = ()
     """Further metrics in a file of trainings, such as latency_pixel:ms:lower; the direction is higher or lower."""
     dataset: str | None = None
-    """Data set of a file of trainings without the column dataset, such as cifar10. Default: default."""
+    """Data set of a file of trainings without the column dataset, such as cifar10. Default: the name default."""
     percent: bool = False
     """Read accuracies and other fractions in a file of trainings as percentages."""
     predicted: bool = False
@@ -228,7 +230,7 @@ class Download:
 class Build:
     """Rebuild a bundled table of NAS-Bench-101 from the bundled measurements.
 
-    Takes about ten minutes on one core and needs the extra [table]. The table is bit-identical for equal versions of
+    Takes 6 to 10 minutes on one core and needs the extra [table]. The table is bit-identical for equal versions of
     packages and numbers of threads.
     """
 

@@ -165,7 +165,7 @@ def test_a_stream_that_is_not_a_file_is_written_to(stream: object, monkeypatch: 
             "blackbox --seed 0,1",  # the command has no --seeds
             "--seed must be a whole number, not '0,1' (see nb1shot1 blackbox --help)",
         ),
-        ("search --gpus v100", "--gpus is for plans: add --dry-run, or remove it"),
+        ("search --gpus v100", "--gpus applies only to plans: add --dry-run, or remove it"),
         ("query", "an argument is missing: give an architecture, or the hash of a cell (see nb1shot1 query --help)"),
     ],
 )

@@ -121,7 +121,7 @@ def test_fifty_runs_stay_below_two_megabytes(tmp_path):
     of_a_run = (three - one) / 2
     assert of_a_run > 10_000 and one + 49 * of_a_run < 2_000_000  # and fifty runs are thinned
     found = searched(nb.load_run(runs[0]), "a", None, frames_per_search(50))
-    assert len(found["epochs"]) == 40 and "Shown are 40 of 51 recorded epochs." in found["notes"]
+    assert len(found["epochs"]) == 40 and "This page shows 40 of 51 recorded epochs." in found["notes"]
     assert found["epochs"][0] == 0 and found["epochs"][-1] == 50
     assert [found["texts"][number] for number in found["of"]] == [
         nb.load_run(runs[0]).lines[epoch]["architecture"] for epoch in found["epochs"]
@@ -208,11 +208,11 @@ def test_a_watched_page_is_renewed_until_all_runs_are_finished(tmp_path, monkeyp
 
     monkeypatch.setattr("time.sleep", sleep)
     nb.write_report_page(run, file, watch=7, report=said.append)
-    assert [data_of(page)["watch"] for page in pages] == [7] * 4 and "renewed every 7 s" in words(pages[0])
+    assert [data_of(page)["watch"] for page in pages] == [7] * 4 and "rewritten every 7 s" in words(pages[0])
     assert [len(data_of(page)["searches"][0]["epochs"]) for page in pages] == [1, 1, 1, 3]
     final = file.read_text()
-    assert data_of(final)["watch"] is None and "renewed every" not in words(final) and "--watch" not in final
-    assert said[0] == "in progress: darts (0 of 4 epochs)" and said[1].startswith("not renewed: ") and len(said) == 3
+    assert data_of(final)["watch"] is None and "rewritten every" not in words(final) and "--watch" not in final
+    assert said[0] == "in progress: darts (0 of 4 epochs)" and said[1].startswith("not updated: ") and len(said) == 3
     assert write(run, tmp_path / "once.html").replace("once.html", "report.html") == final
 
 

@@ -298,7 +298,7 @@ def test_a_watched_page_loads_itself_again_and_keeps_what_was_chosen(browser, fo
         assert page.get_by_label("Search time").is_checked()
         assert page.locator("output").inner_text() == "epoch 0 of 2"
         assert page.evaluate("document.activeElement.type") == "range"
-        page.get_by_label("Load again automatically").uncheck()
+        page.get_by_label("Reload automatically").uncheck()
         page.evaluate("window.isOld = true")
         page.clock.fast_forward(7_200_000)
         assert page.evaluate("window.isOld")

@@ -11,8 +11,10 @@ from refusals import fails
 from space_statistics_tables import retrained_table
 
 import nasbench1shot1 as nb
-from nasbench1shot1.experiments.space_statistics.catalogue import GENERIC
+from nasbench1shot1.commands.statistics import Statistics
+from nasbench1shot1.experiments.space_statistics.catalogue import GENERIC, offered
 from nasbench1shot1.experiments.space_statistics.nasbench101 import ANALYSES
+from nasbench1shot1.registry import benchmarks
 
 
 @pytest.fixture(scope="module")
@@ -32,13 +34,18 @@ def test_all_analyses_of_the_real_sample(everything):
     assert all((out / f"{name}.png").read_bytes().startswith(b"\x89PNG") for name in answered)
     assert all((out / f"{name}.png").stat().st_size < 220_000 for name in answered)
     for name in refused:
-        assert f"Not answered, {name}: the table" in screen.replace("a random walk can visit every cell, but ", "")
+        assert f"Skipped {name}: the table" in screen.replace("a random walk can visit every cell, but ", "")
     assert "Spearman with 108" in " ".join(screen.replace("│", " ").split())
     summary = json.loads((out / "summary.json").read_text())
     assert set(summary["answers"]) == answered
     assert set(summary["refusals"]) == refused
     assert not any(answer["predicted"] for answer in summary["answers"].values())
     assert summary["answers"]["error-distribution"]["split"] == "validation", "the sample has no test accuracy"
+
+
+def test_the_help_names_the_analyses_of_all_benchmarks():
+    named = set(re.findall(r"[a-z]+(?:-[a-z]+)*", str(Statistics.__doc__)))
+    assert {name for benchmark in benchmarks() for name in offered(benchmark)} <= named
 
 
 def test_frames_are_written_in_full(everything):
@@ -61,7 +68,7 @@ def test_one_analysis_of_predictions(tmp_path):
     assert b"/FontFile2" in (tmp_path / "here" / "depth-and-width.pdf").read_bytes()
     assert "predicted" in done.stdout
     assert "66,111" in done.stdout
-    assert "Not answered" not in done.stdout
+    assert "Skipped " not in done.stdout
 
 
 def test_random_analyses_of_a_complete_table_are_determined_by_their_seed(tmp_path):
