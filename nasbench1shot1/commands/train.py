@@ -215,7 +215,7 @@ def compare(training: "Training", table: "Table", console: "Console") -> None:
     headings, notes = ["", "trained here"], []
     try:
         metrics = table.query(training.trained, epochs=epochs, dataset=training.dataset)
-        headings, notes = [*headings, "in the table", "which is"], [metrics.fidelity, metrics.missing]
+        headings, notes = [*headings, "in the table", "source"], [metrics.fidelity, metrics.missing]
         for name, row in zip(COLUMNS, rows, strict=True):
             row += [_text(name, metrics[name]), metrics.source(name)]
     except (OutOfDomainError, InvalidInputError) as error:  # a table without this network or budget

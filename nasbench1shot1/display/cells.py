@@ -133,7 +133,7 @@ def describe_drawing(arch: Architecture, weights: str = "", excludes: bool = Fal
         return f"{outlines}; hatched: excluded" if excludes else outlines
     drawn = "not on a path from input to output"
     if weights:
-        drawn = f"not chosen, or {drawn}\nwidths, and numbers at the preferred operations: {weights}"
+        drawn = f"not chosen, or {drawn}\nline widths, and numbers at the preferred operations: {weights}"
     if excludes:
         drawn += f"\n{LEFT} candidate operation, {EXCLUDED} excluded one; "
         drawn += f"{'dotted: excluded edge; thick ' if _has_operations_on_nodes(arch) else ''}frame: decided operation"
