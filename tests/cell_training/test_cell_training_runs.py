@@ -265,9 +265,9 @@ def test_the_page_lists_the_numbers_of_the_protocol():
     page = (CHECKOUT / "docs" / "training.md").read_text()
     assert ", ".join(f"{steps(epochs, 40_000, 256):,}" for epochs in (4, 12, 36, 108)) in page
     full, quick = (TrainingConfig.from_options({"scale": scale, "device": "cpu"}) for scale in ("full", "quick"))
-    assert f"| {full.batch_size}; batches run on over the ends of epochs | {quick.batch_size} |" in page
+    assert f"| {full.batch_size}; a batch can contain images of two epochs | {quick.batch_size} |" in page
     assert f"| {full.stem_channels} channels, 3 × 3 cells | {quick.stem_channels} channels, 3 × 1 cells |" in page
-    assert f"| {full.epochs} (also 4, 12, 36: each a training of its own) | {quick.epochs} |" in page
+    assert f"| {full.epochs} (also 4, 12 and 36, each with its own schedule) | {quick.epochs} |" in page
     assert steps(quick.epochs, 2500, quick.batch_size) == 600
 
 
