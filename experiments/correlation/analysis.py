@@ -58,6 +58,8 @@ class Predictions:
         groups: (A,) integers; architectures with equal cells have equal numbers.
         subsets: bool (A,) masks of further scopes by name, such as the controller's samples.
         cells: (A,) rows of the architectures' cells in the table. Default: `groups`.
+        numbers: int64 (A,): `space[number]` is the architecture, or for means over copies the first copy. Default:
+            unknown.
     """
 
     epoch: int
@@ -65,6 +67,7 @@ class Predictions:
     groups: NDArray[np.int64]
     subsets: Mapping[str, NDArray[np.bool_]]
     cells: NDArray[np.int64] | None = None
+    numbers: NDArray[np.int64] | None = None
 
     @property
     def rows(self) -> NDArray[np.int64]:
@@ -75,7 +78,7 @@ class Predictions:
         """Return the predictions for some of the architectures."""
         values = {name: of[mask] for name, of in self.values.items()}
         subsets = {name: of[mask] for name, of in self.subsets.items()}
-        return Predictions(self.epoch, values, self.groups[mask], subsets, self.rows[mask])
+        return Predictions(self.epoch, values, self.groups[mask], subsets, self.rows[mask], self._numbers_at(mask))
 
     def mean_over_copies(self) -> "tuple[Predictions, NDArray[np.int64]]":
         """Return one prediction per distinct cell, the mean over its copies, and the index of each first copy."""
@@ -83,7 +86,11 @@ class Predictions:
         count = np.bincount(inverse)
         values = {name: np.bincount(inverse, of) / count for name, of in self.values.items()}
         subsets = {name: np.bincount(inverse, of) > 0 for name, of in self.subsets.items()}
-        return Predictions(self.epoch, values, np.arange(len(first)), subsets, self.rows[first]), first
+        numbers = self._numbers_at(first)
+        return Predictions(self.epoch, values, np.arange(len(first)), subsets, self.rows[first], numbers), first
+
+    def _numbers_at(self, chosen: NDArray[Any]) -> NDArray[np.int64] | None:
+        return None if self.numbers is None else self.numbers[chosen]
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,6 +162,27 @@ def compute_correlations(
     return Correlations(pandas.concat(frames, ignore_index=True), undefined, predictions, headline(found))
 
 
+def correlations_so_far(ranking: Ranking, table: Table, epoch: int | None = None) -> Correlations:
+    """Return the correlations of a ranking: as recorded if it is finished and has this table, or else computed.
+
+    Args:
+        ranking: the ranking, with at least one epoch evaluated.
+        table: the table with the true errors.
+        epoch: the epoch of the predictions; if correlations are computed, they are of this epoch only. Default: the
+            last evaluated epoch, with the correlations of all of them.
+
+    Returns:
+        The correlations. Recorded ones do not repeat why criteria are undefined (summary.json does).
+
+    Raises the errors of `compute_correlations`, and InvalidInputError if the epoch is not evaluated.
+    """
+    epochs = ranking.scored_epochs if epoch is None else [epoch]
+    if not ranking.is_finished or table.id != ranking.config["table_id"]:
+        return compute_correlations(ranking, table, epochs)
+    predictions, truths = predictions_and_truths(ranking, table, epochs[-1])
+    return Correlations(ranking.correlations, [], predictions, headline(truths))
+
+
 def predictions_and_truths(ranking: Ranking, table: Table, epoch: int) -> tuple[Predictions, list[Truth]]:
     """Return the predictions of an epoch and the corresponding true errors, by architecture or (`mean`) by cell."""
     space, run, budgets = ranking.space, ranking.run, chosen_budgets(ranking.options.budgets, table.epochs)
@@ -164,7 +192,8 @@ def predictions_and_truths(ranking: Ranking, table: Table, epoch: int) -> tuple[
     values = {"error": scores.errors.astype(np.float64), "loss": scores.losses.astype(np.float64)}
     if untrained_method(run).learns_parameters and run.reading(epoch).has_probabilities:
         values["probability"] = -log_probabilities(space, logits_of(run, space, epoch), architectures)
-    predictions = Predictions(epoch, values, table.rows(architectures), _subsets(ranking, table, scores, epoch))
+    rows, subsets = table.rows(architectures), _subsets(ranking, table, scores, epoch)
+    predictions = Predictions(epoch, values, rows, subsets, numbers=scores.numbers)
     found = true_errors(table, architectures, budgets, run.config["dataset"])
     return merge_copies(predictions, found, ranking.options.copies)
 

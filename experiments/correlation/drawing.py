@@ -14,11 +14,10 @@ from nasbench1shot1.display.charts import Mark, Panel, Series, Zero, draw_panels
 from nasbench1shot1.display.colours import BLUE, VERMILION, Colors
 from nasbench1shot1.display.marked_networks import marked
 from nasbench1shot1.display.style import AnyStyle
-from nasbench1shot1.experiments.correlation.analysis import Predictions, compute_correlations, predictions_and_truths
+from nasbench1shot1.experiments.correlation.analysis import Predictions, compute_correlations, correlations_so_far
 from nasbench1shot1.experiments.correlation.record import Ranking
 from nasbench1shot1.experiments.correlation.truth import (
     Truth,
-    headline,
     place_per_budget,
     rows_at,
     rows_of_all,
@@ -98,21 +97,13 @@ def draw_ranking(
         )
         panel = by_epoch_panel(frame, predictor)
     else:
-        frame, predictions, truth = _results_at_epoch(found, epoch)
+        table = _table(found)
+        frame, _, predictions, truth = correlations_so_far(found, table, epoch)
         row = spearman_row(frame, epoch, truth, predictor)
-        marks, _ = marked_ranks(mark, _table(found), predictions) if mark else ((), ())
+        marks, _ = marked_ranks(mark, table, predictions) if mark else ((), ())
         panel = scatter_panel(predictions.values[predictor], truth, row, predictor, marks)
     [axes] = draw_panels([panel], ax=ax, style=style, colors=colors, labels=labels)
     return axes
-
-
-def _results_at_epoch(ranking: Ranking, epoch: int) -> "tuple[pandas.DataFrame, Predictions, Truth]":
-    """Return the correlations of an epoch, its predictions and the true errors."""
-    if not ranking.is_finished:
-        found = compute_correlations(ranking, _table(ranking), [epoch])
-        return found.frame, found.predictions, found.truth
-    predictions, truths = predictions_and_truths(ranking, _table(ranking), epoch)
-    return ranking.correlations, predictions, headline(truths)
 
 
 def _table(ranking: Ranking) -> "Table":
@@ -194,7 +185,7 @@ def scatter_panel(
         marks_at: the networks to mark.
     """
     scale, marks = 100 if predictor == "error" else 1, list[Mark]()
-    inside = truth.errors <= _highest_shown(truth)
+    inside = truth.errors <= highest_shown(truth)
     for mask, colour, label in (
         (inside & ~truth.measured, BLUE, "predicted by the table"),
         (inside & truth.measured, VERMILION, "measured"),
@@ -231,7 +222,7 @@ def scatter_figure(
         marks: the networks to mark.
     """
     panels = [scatter_panel(values, truth, rows.get(name), name, marks) for name, values in scores.items()]
-    hidden = int((truth.errors > _highest_shown(truth)).sum())
+    hidden = int((truth.errors > highest_shown(truth)).sum())
     note = f"Not shown: {counted(hidden, 'architecture')} with a larger true error. " if hidden else ""
     return draw_panels(panels, note + caption, title, sharey=True, style=style).figure
 
@@ -250,7 +241,7 @@ def spearman_row(frame: pandas.DataFrame, epoch: int, truth: Truth, predictor: s
     return dict(found.iloc[0]) if len(found) else None
 
 
-def _highest_shown(truth: Truth) -> float:
+def highest_shown(truth: Truth) -> float:
     """Return the highest true error on the axis; few architectures are all shown."""
     known = truth.errors[~np.isnan(truth.errors)]
     return float(np.quantile(known, SHOWN)) if len(known) > FEW else float(known.max())

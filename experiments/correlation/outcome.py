@@ -107,13 +107,13 @@ def _summary(
         "budget": truth.budget,
         "split": truth.split,
         **truth_fields(truth, table),
-        "epochs": {str(epoch): _epoch_summary(frame, truth, epoch) for epoch in ranking.scored_epochs},
+        "epochs": {str(epoch): epoch_summary(frame, truth, epoch) for epoch in ranking.scored_epochs},
         "reliability": _last_reliability(reliability),
         "undefined": [{"where": list(of.place), "cause": of.cause} for of in undefined],
     }
 
 
-def _epoch_summary(frame: pandas.DataFrame, truth: Truth, epoch: int) -> dict[str, Any]:
+def epoch_summary(frame: pandas.DataFrame, truth: Truth, epoch: int) -> dict[str, Any]:
     """Return the criteria that the screen shows, for all architectures at the largest budget."""
     rows = rows_at(rows_of_all(frame[frame["epoch"] == epoch]), truth.place)
     names = [f"{name}_{of}" for name in SHOWN for of in ("error", "loss")] + ["spearman_probability"]
@@ -137,6 +137,16 @@ def _last_reliability(reliability: pandas.DataFrame) -> dict[str, Any]:
     return found
 
 
+def settings_text(ranking: Ranking, table: Table, truth: Truth) -> str:
+    """Return sentences about how architectures were evaluated, and about the true errors, for captions."""
+    config, bounds, fidelity = ranking.config, ranking.options.bounds, table.fidelity(truth.budget)
+    source = source_text(float(truth.measured.mean()), digits=1)
+    return (f"Only architectures with {bounds.words}. " if bounds else "") + (
+        f"{config['image_count']:,} images of the architecture half, batch-norm {config['batch_norm']}, preset "
+        f"{config['preset']}. True errors: {source}, table {table.id}{fidelity and f' ({fidelity})'}."
+    )
+
+
 def _figures(
     ranking: Ranking,
     frame: pandas.DataFrame,
@@ -148,13 +158,8 @@ def _figures(
 ) -> dict[str, "Figure"]:
     """Return the figures by the names of their PNG files."""
     config = ranking.config
-    source = source_text(float(truth.measured.mean()), digits=1)
     title = f"{config['optimizer']} on {config['space']}, seed {config['run_seed']}; n = {len(truth.errors):,}"
-    fidelity, bounds = table.fidelity(truth.budget), ranking.options.bounds
-    note = (f"Only architectures with {bounds.words}. " if bounds else "") + (
-        f"{config['image_count']:,} images of the architecture half, batch-norm {config['batch_norm']}, preset "
-        f"{config['preset']}. True errors: {source}, table {table.id}{fidelity and f' ({fidelity})'}."
-    )
+    note = settings_text(ranking, table, truth)
     by_epoch = by_epoch_figure(frame, f"Rank correlation by search epoch: {title}", note, style)
     scores = {name: predictions.values[name] for name in ("error", "loss")}
     rows = {name: spearman_row(frame, predictions.epoch, truth, name) for name in scores}

@@ -11,10 +11,10 @@ const lastPlace = (at, position) => {
 };
 
 /** A chart of curves with their bands, with switches, and a legend that shows the values at a position. */
-class Chart {
+class Chart extends Plot {
   constructor(root, chart, key) {
+    super(root, key, "chart-template", `${chart.name}. Arrow keys move the position at which values are read.`);
     this.chart = chart;
-    this.key = key;
     const usual = { axis: chart.axes[0].key, x: {}, y: {}, bands: chart.bands, hidden: [] };
     this.state = { ...usual, ...kept[key] };
     if (!chart.axes.some((axis) => axis.key === this.state.axis)) this.state.axis = usual.axis;
@@ -27,17 +27,10 @@ class Chart {
     // A level far above the curves would flatten them: it is hidden until the reader asks for it.
     for (const row of this.rows)
       if (row.isLevel && row.value > 1.5 * largest && !this.state.shown?.includes(row.label)) row.isShown = false;
-    root.append(cloned("chart-template"));
-    this.root = root;
-    this.plot = root.querySelector(".plot");
     this.addSwitches();
     this.addLegend();
-    this.svg = create("svg:svg", { tabindex: 0, role: "application", "aria-roledescription": "chart" });
-    this.svg.setAttribute("aria-label", `${chart.name}. Arrow keys move the position at which values are read.`);
-    this.plot.append(this.svg);
     this.listen();
-    new ResizeObserver(() => this.draw()).observe(this.plot);
-    this.draw();
+    this.start();
   }
 
   get axis() { return this.chart.axes.find((axis) => axis.key === this.state.axis); }
@@ -53,20 +46,12 @@ class Chart {
       this.addSwitch(of, scales, (value) => {
         this.state[of] = { ...this.state[of], [this.axis.key]: value === "log" };
       });
+    part(this.root, "axis").querySelector("legend").textContent = this.chart.switch;
     if (this.chart.axes.length === 1) part(this.root, "axis").hidden = true;
     const bands = part(this.root, "bands");
     bands.parentElement.hidden = !this.chart.curves.some((curve) => curve.n > 1);
     bands.checked = this.state.bands;
     bands.addEventListener("change", () => { this.state.bands = bands.checked; this.changed(); });
-  }
-
-  addSwitch(name, values, choose) {
-    const group = part(this.root, name);
-    for (const [value, text] of values) {
-      const input = create("input", { type: "radio", name: `${this.key}-${name}`, value });
-      input.addEventListener("change", () => { choose(value); this.changed(); });
-      group.append(create("label", {}, input, text));
-    }
   }
 
   addLegend() {
@@ -105,20 +90,6 @@ class Chart {
     this.draw();
   }
 
-  listen() {
-    this.svg.addEventListener("pointermove", (event) => this.point(event));
-    this.svg.addEventListener("pointerdown", (event) => this.point(event));
-    this.svg.addEventListener("pointerleave", () => { if (document.activeElement !== this.svg) this.moveTo(null); });
-    this.svg.addEventListener("blur", () => this.moveTo(null));
-    this.svg.addEventListener("keydown", (event) => {
-      const steps = { ArrowLeft: -1, ArrowRight: 1, PageUp: -10, PageDown: 10, Home: -Infinity, End: Infinity };
-      if (event.key === "Escape") this.moveTo(null);
-      if (!(event.key in steps)) return;
-      event.preventDefault();
-      this.step(steps[event.key]);
-    });
-  }
-
   /** Return the smallest and largest position of the shown curves. */
   span() {
     const all = this.shown.filter((row) => !row.isLevel).map((row) => row.axes[this.axis.key].at);
@@ -144,22 +115,8 @@ class Chart {
 
   /** Draw everything but the values at a position. */
   draw() {
-    const width = Math.max(280, Math.round(this.plot.clientWidth));
-    const height = Math.round(Math.min(460, Math.max(280, 0.62 * width)));
-    const box = { left: 52, right: width - 12, top: 28, bottom: height - 44 };
-    const [[x0, x1], [y0, y1]] = [this.span(), this.range()];
-    const place = (value, low, high, isLog) => isLog
-      ? Math.log(Math.max(value, low) / low) / Math.log(high / low) : (value - low) / (high - low);
-    this.box = box;
-    this.x = (value) => box.left + (box.right - box.left) * place(value, x0, x1, this.isLogX);
-    this.y = (value) => box.bottom - (box.bottom - box.top) * place(value, y0, y1, this.isLogY);
-    this.positionAt = (pixel) => {
-      const share = Math.min(1, Math.max(0, (pixel - box.left) / (box.right - box.left)));
-      return this.isLogX ? x0 * (x1 / x0) ** share : x0 + share * (x1 - x0);
-    };
-    this.svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
+    this.drawAxes(this.span(), this.range(), this.axis.label, this.axis.vertical);
     this.svg.classList.toggle("faded", Boolean(this.near?.isShown));
-    this.svg.replaceChildren(...this.grid([x0, x1], [y0, y1], width));
     const [behind, front] = [create("svg:g"), create("svg:g")];
     for (const row of this.shown) {
       if (row.isLevel) behind.append(this.level(row));
@@ -167,32 +124,9 @@ class Chart {
     }
     this.cursor = create("svg:g");
     this.svg.append(behind, front, this.cursor);
-    for (const of of ["axis", "x", "y"]) {
-      const value = of === "axis" ? this.axis.key : (of === "x" ? this.isLogX : this.isLogY) ? "log" : "linear";
-      for (const input of part(this.root, of).querySelectorAll("input")) input.checked = input.value === value;
-    }
+    this.showSwitch("axis", this.axis.key);
+    for (const [of, isLog] of [["x", this.isLogX], ["y", this.isLogY]]) this.showSwitch(of, isLog ? "log" : "linear");
     this.showValues();
-  }
-
-  grid([x0, x1], [y0, y1], width) {
-    const { left, right, top, bottom } = this.box;
-    const frame = { class: "frame", x: left, y: top, width: right - left, height: bottom - top };
-    const found = [create("svg:rect", frame)];
-    const along = ticks(x0, x1, width < 460 ? 4 : 7, this.isLogX);
-    for (const value of along) {
-      const x = this.x(value);
-      found.push(create("svg:path", { class: "grid", d: `M${x} ${top}V${bottom}` }));
-      found.push(create("svg:text", { x, y: bottom + 17, "text-anchor": "middle" }, tickText(value, along)));
-    }
-    for (const value of ticks(y0, y1, 6, this.isLogY)) {
-      const y = this.y(value);
-      found.push(create("svg:path", { class: "grid", d: `M${left} ${y}H${right}` }));
-      found.push(create("svg:text", { x: left - 7, y: y + 4, "text-anchor": "end" }, tickText(value)));
-    }
-    found.push(create("svg:text", { class: "title", x: left, y: 15 }, this.chart.vertical));
-    const middle = { class: "title", x: (left + right) / 2, y: bottom + 37, "text-anchor": "middle" };
-    found.push(create("svg:text", middle, this.axis.label));
-    return found;
   }
 
   level(row) {
@@ -263,9 +197,7 @@ class Chart {
   // Values at a position
 
   point(event) {
-    const frame = this.svg.getBoundingClientRect();
-    const scale = this.svg.viewBox.baseVal.width / frame.width;
-    const [x, y] = [(event.clientX - frame.left) * scale, (event.clientY - frame.top) * scale];
+    const [x, y] = this.pixels(event);
     const position = this.positionAt(x);
     this.moveTo(this.axis.steps ? position : Math.round(position), y);
   }

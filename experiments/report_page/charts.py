@@ -1,17 +1,15 @@
 """The charts of a report as data for `charts.js`: curves, thinned so that pages stay small, with colours and lines."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
-from nasbench1shot1.cell_training.record import Training
 from nasbench1shot1.display.colours import COLOURS, LINES, curve_styles
-from nasbench1shot1.display.curves import Pooled, Trace, pool
-from nasbench1shot1.display.style import BACKGROUND, Spread, on_background
+from nasbench1shot1.display.curves import Pooled
+from nasbench1shot1.display.style import BACKGROUND, on_background
 from nasbench1shot1.experiments.comparison.entries import CLOCKS, EPOCHS, Floats
 from nasbench1shot1.experiments.report_page.panels import AXES, Panel
-from nasbench1shot1.experiments.report_page.subjects import Subject
 
 MOST_POINTS = 16_000
 """Largest number of points of all curves of a page, which bounds its size."""
@@ -63,13 +61,14 @@ def regret_chart(panel: Panel, most: int) -> dict[str, Any]:
         "name": panel.title,
         "unit": goal.unit,
         "digits": 3 if goal.unit == "%" else None,
-        "vertical": goal.with_unit(f"mean {goal.regret}"),
+        "switch": "Over",
         "bands": panel.has_bands,
         "axes": [
             {
                 "key": axis,
                 "name": AXES[axis][0],
                 "label": AXES[axis][1],
+                "vertical": goal.with_unit(f"mean {goal.regret}"),
                 "steps": axis != EPOCHS,
                 "log": axis in CLOCKS,
                 "floor": rounded(scale * panel.floor(axis)),
@@ -79,53 +78,6 @@ def regret_chart(panel: Panel, most: int) -> dict[str, Any]:
         "levels": [{"label": name, "value": rounded(scale * value)} for name, value in panel.levels()],
         "curves": curves,
     }
-
-
-def training_chart(subjects: Sequence[Subject], spread: Spread | None, most: int) -> dict[str, Any]:
-    """Return the chart of the test errors of trainings after the epochs at which they were evaluated.
-
-    Trainings of one network with several seeds in one group are one curve.
-    """
-    curves = []
-    found = [pair for subject in subjects for pair in by_network(subject).items()]
-    looks = curve_styles([name for name, _ in found])
-    for (name, trainings), look in zip(found, looks, strict=True):
-        traces = [of for of in map(_test_errors, trainings) if of is not None]
-        if traces:
-            curve = thinned(pool(traces, spread=spread), 100, most, is_step=False)
-            ends = all(training.is_finished for training in trainings)
-            curves.append({"label": name, **line(look), "n": len(traces), "holds": ends, "axes": {EPOCHS: curve}})
-    values = [of for curve in curves for of in curve["axes"][EPOCHS]["mean"] if of]
-    floor = 0.9 * min(values, default=1.0)
-    axis = {"key": EPOCHS, "name": "Epochs", "label": "training epochs", "steps": False, "log": False, "floor": floor}
-    return {
-        "name": "Test error of trainings",
-        "unit": "%",
-        "digits": 2,
-        "vertical": "test error [%]",
-        "bands": True,
-        "axes": [axis],
-        "levels": [],
-        "curves": curves,
-    }
-
-
-def by_network(subject: Subject) -> dict[str, list[Training]]:
-    """Return the trainings of a run that have begun, by the label of their network."""
-    found: dict[str, list[Training]] = {}
-    several = len({training.network_id for training in subject.trainings}) > 1
-    for training in subject.trainings:
-        name = f"{subject.label}, {training.folder.parent.name}" if several else subject.label
-        found.setdefault(name, []).append(training)
-    return found
-
-
-def _test_errors(training: Training) -> Trace | None:
-    known = [line for line in training.lines if line["test_accuracy"] is not None]
-    if not known:
-        return None
-    at = np.array([line["epochs"] for line in known], np.float64)
-    return Trace(at=at, values=np.array([1 - line["test_accuracy"] for line in known]), holds=training.is_finished)
 
 
 def candidate_lines() -> list[dict[str, Any]]:

@@ -4,6 +4,9 @@ import html
 from collections.abc import Iterable
 from itertools import zip_longest
 
+NO_VALUE = "–"
+"""What a cell without a value shows."""
+
 
 class Markup(str):
     """Text that is HTML already."""

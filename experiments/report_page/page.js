@@ -42,6 +42,8 @@ const watch = () => {
 
 for (const root of document.querySelectorAll("[data-chart]"))
   new Chart(root, data.charts[Number(root.dataset.chart)], `chart-${root.dataset.chart}`);
+for (const root of document.querySelectorAll("[data-scatter]"))
+  new Scatter(root, data.scatters[Number(root.dataset.scatter)], `scatter-${root.dataset.scatter}`);
 const searches = document.getElementById("searches");
 if (searches) new Searches(searches, data.searches);
 document.querySelectorAll("table.sortable").forEach(sortable);

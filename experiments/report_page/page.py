@@ -3,25 +3,31 @@
 import base64
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files
 from string import Template
 from typing import Any
 
 from nasbench1shot1 import __version__
 from nasbench1shot1.black_box_search.goal import Goal
-from nasbench1shot1.cell_training.record import Training
 from nasbench1shot1.display.cells import ENDS, OPERATIONS
 from nasbench1shot1.experiments.comparison.measures import interval_name, summarise
+from nasbench1shot1.experiments.correlation.record import Ranking
 from nasbench1shot1.experiments.report_page.charts import (
-    by_network,
     candidate_lines,
     number_of_curves,
     points_per_curve,
     regret_chart,
-    training_chart,
 )
-from nasbench1shot1.experiments.report_page.markup import Cell, Markup, definitions, joined, sortable_table, tag
+from nasbench1shot1.experiments.report_page.markup import (
+    NO_VALUE,
+    Cell,
+    Markup,
+    definitions,
+    joined,
+    sortable_table,
+    tag,
+)
 from nasbench1shot1.experiments.report_page.panels import (
     Drawn,
     Panel,
@@ -31,18 +37,27 @@ from nasbench1shot1.experiments.report_page.panels import (
     separated_text,
     source_of,
 )
+from nasbench1shot1.experiments.report_page.rankings import HEADING as RANKINGS
+from nasbench1shot1.experiments.report_page.rankings import (
+    TABLE_NOTE,
+    Ranked,
+    correlation_table,
+    dots_per_ranking,
+    ranked,
+)
 from nasbench1shot1.experiments.report_page.repeating import repeated
 from nasbench1shot1.experiments.report_page.searched import frames_per_search, searched
 from nasbench1shot1.experiments.report_page.subjects import Subject
+from nasbench1shot1.experiments.report_page.trainings import HEADING as LEARNING
+from nasbench1shot1.experiments.report_page.trainings import SPLITS, Trainings, learning_curves, trained_networks
 from nasbench1shot1.ground.errors import UserError, flag, in_words
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.tables.names import bundled_tables
 from nasbench1shot1.tuning.record import Study
 
 FOLDER = "nasbench1shot1.experiments.report_page"
-SCRIPTS = ("base.js", "charts.js", "cells.js", "page.js")
+SCRIPTS = ("base.js", "plot.js", "charts.js", "scatter.js", "cells.js", "page.js")
 """The parts of the page's script, in order."""
-NO_VALUE = "–"
 _FOLDERS = f"Their folders, after {flag('out')}, must not exist: choose others, or delete the runs first."
 
 
@@ -55,26 +70,31 @@ def page_of(subjects: Sequence[Subject], scoring: Scoring, command: str, watch: 
         command: the command that writes the report again.
         watch: the seconds after which a page of runs in progress is loaded again; None: it is not renewed.
 
-    Raises the errors of `panels_of` and `searched`.
+    Raises the errors of `panels_of`, `ranked` and `searched`.
     """
     panels = panels_of(subjects, scoring)
-    trained = [subject for subject in subjects if subject.trainings]
-    networks = sum(len(by_network(subject)) for subject in trained)
-    most = points_per_curve(number_of_curves(panels, networks))
+    trained = trained_networks(subjects)
+    most = points_per_curve(number_of_curves(panels, len(trained) * len(SPLITS)))
     drawn = [panel for panel in panels if panel.axes]
     charts = [regret_chart(panel, most) for panel in drawn]
-    if trained:
-        charts.append(training_chart(trained, scoring.spread, most))
+    curves = learning_curves(trained, scoring.spread, most)
+    if curves["axes"]:
+        charts.append(curves)
+    asked = [subject for subject in subjects if isinstance(subject.record, Ranking)]
+    rankings = [found for subject in asked if (found := ranked(subject, scoring)) is not None]
+    dots = dots_per_ranking(len(rankings))
     searches = _searches(subjects, scoring)
     sections = [
         *((f"panel-{number}", panel.title, _panel(panel, drawn, panels)) for number, panel in enumerate(panels)),
-        *([("trainings", "Test error of trainings", _trainings(trained, len(charts) - 1))] if trained else []),
+        *([("rankings", RANKINGS, _rankings(rankings, dots))] if asked else []),
+        *([("trainings", LEARNING, _trainings(Trainings(trained, scoring), charts))] if trained else []),
         *([("cells", "Preferred cells and Λ over the epochs", tag("div", id="searches"))] if searches else []),
         ("runs", "What was run", _runs(subjects)),
         ("commands", "How to repeat it", _commands(subjects, command)),
     ]
     data = {
         "charts": charts,
+        "scatters": [of.scatter(dots) for of in rankings],
         "searches": searches,
         "candidates": candidate_lines(),
         "operations": OPERATIONS,
@@ -204,35 +224,22 @@ def _number(value: float, goal: Goal) -> Cell:
     return Cell(goal.number(value, 3), f"{goal.scale * value:.9g}")
 
 
-# Trainings ------------------------------------------------------------------------------------------------------------
+# Trainings and rankings -----------------------------------------------------------------------------------------------
 
 
-def _trainings(subjects: Sequence[Subject], chart: int) -> Markup:
-    accuracies = [f"{name} accuracy [%]" for name in ("Test", "Validation")]
-    headings = ["Training", "Network", "Seed", "Epochs", *accuracies, "Time [s]", "Progress"]
-    named = (pair for subject in subjects for pair in by_network(subject).items())
-    rows = [_training_row(name, training) for name, trainings in named for training in trainings]
-    return joined([tag("div", data_chart=chart), tag("h3", "Accuracies"), sortable_table("Trainings", headings, rows)])
+def _trainings(trainings: Trainings, charts: Sequence[Mapping[str, Any]]) -> Markup:
+    numbers = [number for number, chart in enumerate(charts) if chart["name"] == LEARNING]
+    curves = [tag("div", data_chart=number) for number in numbers] or [tag("p", "No training is evaluated yet.")]
+    return joined([*curves, tag("h3", "Accuracies"), trainings.table(), _notes(trainings.notes())])
 
 
-def _training_row(name: str, training: Training) -> list[object]:
-    evaluated = [line for line in training.lines if line["test_accuracy"] is not None]
-    last: dict[str, Any] = evaluated[-1] if evaluated else {}
-    seed, epochs, time = training.config["seed"], last.get("epochs", 0), last.get("training_time")
-    return [
-        name,
-        tag("code", training.network_id),
-        Cell(seed, seed),
-        Cell(f"{epochs:g}", epochs),
-        _percent(last.get("test_accuracy")),
-        _percent(last.get("validation_accuracy")),
-        Cell(NO_VALUE) if time is None else Cell(f"{time:,.1f}", time),
-        "finished" if training.is_finished else f"of {counted(training.config['epochs'], 'epoch')}",
+def _rankings(found: Sequence[Ranked], most: int) -> Markup:
+    parts = [
+        joined([tag("h3", of.name), tag("div", data_scatter=number), _notes(of.notes(most))])
+        for number, of in enumerate(found)
     ]
-
-
-def _percent(value: float | None) -> Cell:
-    return Cell(NO_VALUE) if value is None else Cell(f"{100 * value:.2f}", value)
+    table = [tag("h3", "Correlations"), correlation_table(found), _notes([TABLE_NOTE])]
+    return joined([*parts, *table] if found else [tag("p", "No ranking has a result yet.")])
 
 
 # Searches -------------------------------------------------------------------------------------------------------------
@@ -330,7 +337,7 @@ def _text(value: object) -> str:
 
 def _commands(subjects: Sequence[Subject], command: str) -> Markup:
     known = [(subject, repeated(subject.record)) for subject in subjects]
-    lines = [line for _, found in known for line in found.commands]
+    lines = list(dict.fromkeys(line for _, found in known for line in found.commands))  # rankings share their search
     notes = [f"{subject.label}: {found.note}" for subject, found in known if found.note]
     parts = [
         tag("p", f"These commands run everything again with the recorded options. {_FOLDERS}{_needed(subjects)}"),

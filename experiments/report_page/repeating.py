@@ -12,6 +12,8 @@ from nasbench1shot1.cell_training.group import TrainingGroup
 from nasbench1shot1.cell_training.options import TrainingOptions
 from nasbench1shot1.cell_training.record import Training
 from nasbench1shot1.display.options import PICTURES
+from nasbench1shot1.experiments.correlation.options import RankingOptions, ranking_options
+from nasbench1shot1.experiments.correlation.record import Ranking
 from nasbench1shot1.ground.errors import UserError, flag
 from nasbench1shot1.one_shot_search.group import SearchGroup
 from nasbench1shot1.one_shot_search.options import SearchConfig, search_options
@@ -52,6 +54,8 @@ def repeated(record: Any) -> Repeated:
         return _black_box(record)
     if isinstance(record, Study):
         return _tuning(record)
+    if isinstance(record, Ranking):
+        return _ranking(record)
     if isinstance(record, Training):
         return _training(record)
     if isinstance(record, TrainingGroup):
@@ -136,6 +140,17 @@ def _tuning(study: Study) -> Repeated:
     given = _given({name: value for name, value in recorded.items() if name not in OF_PICTURES}, resolved)
     note = "Losses depend on the order in which parallel searches end." if study.config["tuner"] != "random" else ""
     return Repeated([_line("tune", {**given, "out": study.folder}, switches)], note)
+
+
+def _ranking(ranking: Ranking) -> Repeated:
+    try:
+        search = repeated(ranking.run)
+    except UserError:  # it was removed
+        search = Repeated((), f"The search that was ranked, '{ranking.config['run']}', is not there.")
+    given = _given(_known(ranking.config, RankingOptions), _all_of(ranking_options))
+    words = f"nb1shot1 correlate {shlex.quote(ranking.config['run'])}"
+    line = f"{words} {_options({**given, 'out': ranking.folder}, switch_names(RankingOptions))}"
+    return Repeated([*search.commands, line], search.note)
 
 
 def _training(training: Training) -> Repeated:

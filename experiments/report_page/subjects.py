@@ -1,6 +1,5 @@
-"""The runs of a report: any kind that can be compared, and trainings, with labels, progress and options."""
+"""The runs of a report: any kind that can be compared, rankings and trainings, with labels, progress and options."""
 
-import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,7 +12,7 @@ from nasbench1shot1.cell_training.record import Training
 from nasbench1shot1.experiments.comparison.entries import Entry, SearchEntry
 from nasbench1shot1.experiments.comparison.opening import distinct_labels, open_entries
 from nasbench1shot1.experiments.correlation.record import Ranking
-from nasbench1shot1.ground.errors import InvalidInputError, option
+from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.jobs.job import is_finished
 from nasbench1shot1.one_shot_search.group import SearchGroup
@@ -22,8 +21,10 @@ from nasbench1shot1.runs.opening import open_run
 from nasbench1shot1.runs.record import RunRecord
 from nasbench1shot1.tuning.record import Study
 
+NOT_COMPARED = (Ranking, Training, TrainingGroup)
+"""Kinds of records without regrets over time."""
 NOT_STARTED = "not started"
-KINDS = "searches, groups of seeds, black-box studies, tuning studies, trainings or groups of trainings"
+KINDS = "searches, groups of seeds, black-box studies, tuning studies, rankings, trainings or groups of trainings"
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +34,7 @@ class Subject:
     Attributes:
         label: its name on the page.
         record: what `nb.open_run` returns for its folder.
-        entry: the run in a comparison; None for trainings, and for a group of seeds that has not started.
+        entry: the run in a comparison; None for rankings and trainings, and for a group of seeds that has not started.
     """
 
     label: str
@@ -93,6 +94,9 @@ class Subject:
             return None if done == len(places) else f"{done:,} of {counted(len(places), 'training')}"
         if self.record.is_finished:
             return None
+        if isinstance(self.record, Ranking):
+            done, all_ = len(self.record.scored_epochs), len(self.record.config["evaluated_epochs"])
+            return f"{done} of {counted(all_, 'epoch')}"
         steps = self.record.lines[-1]["step"] if self.record.lines else 0
         return f"{steps:,} of {counted(self.record.config['steps'], 'step')}"
 
@@ -103,7 +107,7 @@ def open_subjects(runs: Any, labels: Sequence[str] | None = None) -> list[Subjec
     Args:
         runs: folders or records (from `nb.open_run`), or a single one.
         labels: one label per run. Default: the names of the optimizers, with the folders where a name repeats; for
-            trainings, the folders.
+            trainings, the folders; for rankings, "ranking of" the optimizer.
 
     Raises:
         InvalidInputError: no run is given, a folder is not a run, a run has another kind or is given twice, or the
@@ -119,7 +123,7 @@ def open_subjects(runs: Any, labels: Sequence[str] | None = None) -> list[Subjec
     compared = [record for record in records if _is_compared(record)]
     opened = iter(open_entries(compared, most=None) if compared else [])
     found = [next(opened) if _is_compared(record) else None for record in records]
-    _check_trainings(records)
+    _check_distinct(records)
     names = [entry.name if entry else _name(record) for record, entry in zip(records, found, strict=True)]
     shown = distinct_labels(labels, names, [record.folder for record in records])
     return [Subject(*parts) for parts in zip(shown, records, found, strict=True)]
@@ -128,13 +132,8 @@ def open_subjects(runs: Any, labels: Sequence[str] | None = None) -> list[Subjec
 def _check_kinds(records: Sequence[Any]) -> None:
     """Raise InvalidInputError for anything that no page shows, except lists, which `open_entries` refuses."""
     for record in records:
-        if isinstance(record, SearchRecord | SearchGroup | BlackBoxStudy | Study | Training | TrainingGroup | list):
+        if isinstance(record, (SearchRecord, SearchGroup, BlackBoxStudy, Study, *NOT_COMPARED, list)):
             continue
-        if isinstance(record, Ranking):
-            raise InvalidInputError(
-                f"'{record.folder}' is a ranking, which has a report of its own: remove it here, and run nb1shot1 "
-                f"report {shlex.quote(str(record.folder))} without {option('html')}"
-            )
         what = f"'{record.folder}' is a {record.KIND}" if hasattr(record, "KIND") else f"{record!r} is not a run"
         raise InvalidInputError(f"{what}: remove it, because a page shows only {KINDS}")
 
@@ -143,14 +142,14 @@ def _is_compared(record: Any) -> bool:
     """Return whether a record is for `open_entries`."""
     if isinstance(record, SearchGroup):
         return bool(record.runs)
-    return not isinstance(record, Training | TrainingGroup)
+    return not isinstance(record, NOT_COMPARED)
 
 
-def _check_trainings(records: Sequence[Any]) -> None:
-    """Raise InvalidInputError if a training is given twice, or with its group."""
+def _check_distinct(records: Sequence[Any]) -> None:
+    """Raise InvalidInputError if a ranking or a training is given twice, or a training with its group."""
     seen = set[Path]()
     for record in records:
-        if isinstance(record, Training | TrainingGroup):
+        if isinstance(record, NOT_COMPARED):
             own = [record, *(record.runs if isinstance(record, TrainingGroup) else [])]
             for folder in (each.folder.resolve() for each in own):
                 if folder in seen:
@@ -162,4 +161,6 @@ def _name(record: Any) -> str:
     """Return the default label of a record that is not compared."""
     if isinstance(record, SearchGroup):
         return str(record.options.get("optimizer")).rpartition(":")[2]
+    if isinstance(record, Ranking):
+        return f"ranking of {str(record.config['optimizer']).rpartition(':')[2]}"
     return str(record.folder.resolve().name)

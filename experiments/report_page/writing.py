@@ -41,13 +41,14 @@ def write_report_page(
     """Write a report of runs as one HTML file, which opens in a browser without a network.
 
     The page shows the test regret over every axis that the runs support, with bands; a sortable table of the final
-    regrets; the preferred cell of every epoch and the mixing weights of Λ; the options and versions of the runs; and
-    the commands that repeat them. Runs whose regrets are not comparable are in separate panels. Unfinished runs are
-    shown as far as they are recorded. Equal runs give equal files.
+    regrets; the preferred cell of every epoch and the mixing weights of Λ; the true errors against the one-shot errors
+    of rankings; the learning curves of trainings beside the values of their table; the options and versions of the
+    runs; and the commands that repeat them. Runs whose regrets are not comparable are in separate panels. Unfinished
+    runs are shown as far as they are recorded. Equal runs give equal files.
 
     Args:
-        runs: folders or records of searches, groups of seeds, black-box studies, tuning studies, trainings or groups
-            of trainings; any number.
+        runs: folders or records of searches, groups of seeds, black-box studies, tuning studies, rankings, trainings or
+            groups of trainings; any number.
         file: the file, whose name ends in .html. It is replaced at once, so that a browser never reads half of it.
         labels: one label per run. Default: the names of the optimizers.
         table: table on which all architectures are scored, by name or folder. Default: the recorded regrets.

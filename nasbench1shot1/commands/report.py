@@ -30,8 +30,8 @@ class Report:
     nb1shot1 report runs/darts runs/gdas --html report.html
 
     Without --html, RUN is one search, group of seeds, ranking, tuning study or black-box study. With --html, runs can
-    also be trainings, but not rankings (docs/report_page.md). The recorded results are not changed. Of an unfinished
-    run, the report shows what has been recorded so far.
+    also be trainings (docs/report_page.md). The recorded results are not changed. Of an unfinished run, the report
+    shows what has been recorded so far.
     """
 
     GROUPS: ClassVar[Mapping[str, Sequence[str]]] = {

@@ -14,15 +14,19 @@ import compared_runs as make
 import numpy as np
 import pytest
 import tiny_training
+from quick_ranking import tiny_ranking
 from refusals import exits, refuses
 from rich.console import Console
 
 import nasbench1shot1 as nb
 from nasbench1shot1.cli import main
 from nasbench1shot1.experiments.correlation.record import Ranking
+from nasbench1shot1.experiments.report_page import rankings
 from nasbench1shot1.experiments.report_page.charts import rounded
 from nasbench1shot1.experiments.report_page.page import FOLDER, SCRIPTS
+from nasbench1shot1.experiments.report_page.panels import Scoring
 from nasbench1shot1.experiments.report_page.searched import frames_per_search, searched
+from nasbench1shot1.experiments.report_page.subjects import open_subjects
 from nasbench1shot1.proxy_training.record import ProxyTrainings
 
 KEPT = ("darts", "gdas", "study", "tuned")
@@ -145,21 +149,114 @@ def test_runs_that_are_not_comparable_are_in_separate_panels(folder, tmp_path):
     assert "--table embedded" in words(rescored)
 
 
-def test_trainings_have_their_own_panel(tmp_path):
+def test_trainings_have_learning_curves_beside_the_values_of_their_table(tmp_path):
     images = tiny_training.write_images(tmp_path / "images.npz")
     options = {**tiny_training.TINY, "images": images, "epochs": 1}
+    other = tiny_training.CELL.replace("maxpool3x3", "conv3x3")
     group = nb.train_cells(
-        [tiny_training.CELL], seeds=[0, 1], out=tmp_path / "trained", console=Console(quiet=True), **options
+        [tiny_training.CELL, other], seeds=[0, 1], out=tmp_path / "trained", console=Console(quiet=True), **options
     )
     page = write([group, make.search(tmp_path / "darts", (2, 1))], tmp_path / "report.html")
-    trained, regrets = tables(page)[1], data_of(page)["charts"]
-    assert [row[0] for row in trained[1:]] == ["trained", "trained"] and [row[2] for row in trained[1:]] == ["0", "1"]
-    assert [row[4] for row in trained[1:]] == [f"{100 * of.final.test_accuracy:.2f}" for of in group]
-    (curve,) = regrets[1]["curves"]
-    assert curve["n"] == 2 and len(curve["axes"]["epochs"]["low"]) >= 2
-    mean = 100 - 100 * np.mean([of.final.test_accuracy for of in group])
-    assert curve["axes"]["epochs"]["mean"][-1] == rounded(mean)
-    assert "Test error of trainings" in words(page) and "train --list" in words(page)
+    trained, (_, chart) = tables(page)[1], data_of(page)["charts"]
+    first = group[:4:2]  # seed by seed
+    names = [f"trained, cell-{of.network_id[:8]}" for of in (group[0], group[1])]
+    headings = ["Training", "Network", "Seed", "Epochs", "Test [%]", "Validation [%]", "Table: test [%]"]
+    assert trained[0][:7] == headings and [row[0] for row in trained[1:]] == [name for name in names for _ in "01"]
+    assert [row[2] for row in trained[1:]] == ["0", "1", "0", "1"]
+    for row, training in zip(trained[1:], [*first, *group[1:4:2]], strict=True):
+        found = nb.load_table().query(training.trained)
+        expected = [training.final.test_accuracy, training.final.validation_accuracy]
+        assert row[1] == training.network_id and row[4:6] == [f"{100 * value:.2f}" for value in expected]
+        values = [f"{100 * value:.2f}" for value in (found.test_accuracy, found.validation_accuracy)]
+        assert row[6:9] == [*values, "108"] and "predicted" in row[9]
+    assert [axis["key"] for axis in chart["axes"]] == ["test", "validation", "train"]
+    assert [curve["label"] for curve in chart["curves"]] == names and chart["curves"][0]["n"] == 2
+    for split in ("test", "validation", "train"):
+        mean = 100 - 100 * np.mean([getattr(of.final, f"{split}_accuracy") for of in first])
+        assert chart["curves"][0]["axes"][split]["mean"][-1] == rounded(mean)
+    for text in ("options of all trainings differ", "shows its largest budget", "train --list"):
+        assert text in words(page)
+    lacking = write(group, tmp_path / "lacking.html", table="nb201")
+    assert tables(lacking)[0][0][6:] == ["Time [s]", "Progress"]
+    assert f"Not in the table: {', '.join(names)}." in words(lacking)
+
+
+def test_a_training_that_has_not_been_evaluated_has_no_curve(tmp_path):
+    training = tiny_training.train(tmp_path / "one", tiny_training.write_images(tmp_path / "images.npz"), epochs=1)
+    (training.folder / "summary.json").unlink()
+    (training.folder / "metrics.jsonl").write_text("")
+    page = write(training.folder, tmp_path / "report.html")
+    assert data_of(page)["charts"] == [] and "No training is evaluated yet." in words(page)
+    assert tables(page)[0][1][3:6] == ["0", "–", "–"]
+
+
+# Rankings -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def ranking(tmp_path_factory: pytest.TempPathFactory) -> Ranking:
+    return tiny_ranking(tmp_path_factory.mktemp("ranking") / "run")
+
+
+def test_a_ranking_has_its_scatter_plot_and_its_correlations(ranking, tmp_path):
+    scores, space, table = ranking.scores(2), ranking.space, nb.load_table()
+    marked = str(space[int(scores.numbers[3])])
+    page = write([ranking], tmp_path / "report.html", mark=[marked, "ResNet-like cell"])
+    assert write([ranking], tmp_path / "report.html", mark=[marked, "ResNet-like cell"], overwrite=True) == page
+    (plot,) = data_of(page)["scatters"]
+    assert plot["numbers"] == scores.numbers.tolist() and plot["marks"][0]["at"] == 3
+    found = [table.query(space[number]) for number in plot["numbers"]]
+    assert plot["truth"] == pytest.approx([100 * (1 - of.test_accuracy) for of in found], abs=1e-3)
+    assert plot["of"] == "".join("01"[of.is_measured("test_accuracy")] for of in found)
+    error, loss = plot["predictors"]
+    assert error["values"] == pytest.approx(100 * scores.errors, rel=1e-4)
+    assert loss["values"] == pytest.approx(scores.losses, rel=1e-4)
+    recorded = ranking.correlations.query("epoch == 2 and budget == 108 and split == 'test' and scope == 'all'")
+    row = recorded[recorded["criterion"] == "spearman_error"].iloc[0]
+    rho, interval = f"{row['value']:.3f}", f"{row['low']:.3f} to {row['high']:.3f}"
+    assert error["correlation"] == f"Spearman's ρ = {rho}" and interval in error["interval"]
+    correlations = tables(page)[0]
+    assert [line[:3] for line in correlations[1:]] == [["ranking of darts", epoch, "12"] for epoch in "12"]
+    assert correlations[2][3] == f"{rho} ({interval})"
+    for text in (table.id, "40 images", "Not evaluated, so not marked: ResNet", "nb1shot1 correlate", "--images 40"):
+        assert text in words(page), text
+
+
+def test_large_rankings_show_a_sample_with_the_marked_networks(ranking, monkeypatch):
+    monkeypatch.setattr(rankings, "LONGEST_SCATTER", 4)
+    scoring = Scoring(mark=[str(ranking.space[int(number)]) for number in ranking.scores(2).numbers[:2]])
+    found = rankings.ranked(open_subjects(ranking)[0], scoring)
+    most = rankings.dots_per_ranking(1)
+    plot = found.scatter(most)
+    assert 4 <= len(plot["numbers"]) <= 6 and plot == found.scatter(most)
+    assert [plot["numbers"][mark["at"]] for mark in plot["marks"]] == ranking.scores(2).numbers[:2].tolist()
+    assert found.notes(most)[0] == (
+        "The plot shows a random sample of 4 of 12 architectures; the correlation is over all of them."
+    )
+    assert rankings.dots_per_ranking(50) * 50 <= rankings.MOST_DOTS
+
+
+def test_an_unfinished_ranking_is_shown_as_far_as_it_is(ranking, tmp_path):
+    copy = shutil.copytree(ranking.folder.parent, tmp_path / "run") / "ranking"
+    (copy / "summary.json").unlink()
+    lines = (copy / "metrics.jsonl").read_text().splitlines(keepends=True)
+    (copy / "metrics.jsonl").write_text(lines[0])
+    page = write(copy, tmp_path / "report.html")
+    recorded = tables(write(ranking, tmp_path / "whole.html"))[0]
+    assert tables(page)[0] == recorded[:2]  # computed again, with the same numbers
+    assert "ranking of darts (1 of 2 epochs)" in words(page)
+    (copy / "metrics.jsonl").unlink()
+    page = write(copy, tmp_path / "report.html", overwrite=True)
+    assert "No ranking has a result yet." in words(page) and data_of(page)["scatters"] == []
+
+
+def test_a_ranking_of_another_table_needs_to_be_told(ranking, tmp_path):
+    copy = shutil.copytree(ranking.folder.parent, tmp_path / "run") / "ranking"
+    config = json.loads((copy / "config.json").read_text())
+    (copy / "config.json").write_text(json.dumps({**config, "table_id": "older-1"}))
+    with refuses(nb.InvalidInputError, "older-1", nb.load_table().id, options="table"):
+        write(copy, tmp_path / "report.html")
+    assert nb.load_table().id in words(write(copy, tmp_path / "report.html", table="embedded"))
 
 
 # Runs in progress -----------------------------------------------------------------------------------------------------
@@ -288,13 +385,12 @@ def test_the_command_replaces_a_file_only_if_told(folder, tmp_path, capsys):
     assert data_of(file.read_text())["charts"][0]["curves"][0]["label"] == "GDAS"
 
 
-def test_rankings_and_other_kinds_are_refused(tmp_path):
-    """A ranking has a report of its own, which the message names."""
-    page, folder = tmp_path / "new.html", tmp_path / "its ranking"
-    with refuses(nb.InvalidInputError, f"nb1shot1 report '{folder}'", options="html"):
-        nb.write_report_page([Ranking(folder, {})], page)
+def test_other_kinds_are_refused(ranking, tmp_path):
+    page, folder = tmp_path / "new.html", tmp_path / "proxies"
     with refuses(nb.InvalidInputError, f"'{folder}' is a proxy training", "a page shows", "trainings"):
         nb.write_report_page([ProxyTrainings(folder, {})], page)
     with refuses(nb.InvalidInputError, "5 is not a run", "a page shows"):
         nb.write_report_page([5], page)
+    with refuses(nb.InvalidInputError, "ranking", "twice"):
+        nb.write_report_page([ranking, ranking.folder], page)
     assert not page.exists()

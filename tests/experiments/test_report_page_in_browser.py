@@ -6,7 +6,9 @@ from pathlib import Path
 import compared_runs as runs
 import numpy as np
 import pytest
+import tiny_training
 from browser import DESKTOP, PHONE, opened
+from quick_ranking import tiny_ranking
 
 import nasbench1shot1 as nb
 from nasbench1shot1.experiments.comparison.comparing import compare_runs
@@ -305,3 +307,45 @@ def test_a_watched_page_loads_itself_again_and_keeps_what_was_chosen(browser, fo
         file.write_text(final)
         page.reload()
         assert page.locator("#reload").count() == 0  # the last page does not load itself again
+
+
+def test_rankings_and_trainings_are_shown_and_read(browser, tmp_path):
+    ranking = tiny_ranking(tmp_path / "run")
+    images = tiny_training.write_images(tmp_path / "images.npz")
+    training = tiny_training.train(tmp_path / "trained", images, epochs=1)
+    marked = str(ranking.space[int(ranking.scores(2).numbers[0])])
+    file = nb.write_report_page([ranking, training], tmp_path / "report.html", mark=marked)
+    scores = ranking.scores(2)
+    order = np.lexsort((true_errors(ranking, scores.numbers), scores.errors))
+    for size in (PHONE, DESKTOP):
+        with opened(browser, file, size) as page:
+            scatter, curves = page.locator("#rankings"), page.locator("#trainings")
+            assert scatter.locator(".plot circle.dot").count() == len(scores.numbers)
+            assert scatter.locator(".plot path.mark").count() == 1
+            scatter.locator(".plot svg").focus()
+            facts = scatter.locator(".readout .facts dd")
+            for place, at in enumerate(order[:3]):
+                press(page, "Home" if place == 0 else "ArrowRight")
+                number, predicted, true = facts.all_inner_texts()
+                assert number == f"{scores.numbers[at]:,} of s1" and predicted == f"{100 * scores.errors[at]:.2f} %"
+                assert re.fullmatch(r"\d+\.\d\d %, (measured|predicted)", true)
+            assert number in scatter.locator("[data-of=live]").inner_text()
+            box = scatter.locator(".plot circle.ring").bounding_box()
+            press(page, "Escape")
+            assert scatter.locator(".plot circle.ring").count() == 0
+            page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+            assert facts.all_inner_texts()[1:] == [predicted, true]  # the architecture under the pointer
+            before = scatter.locator("[data-of=correlation]").inner_text()
+            scatter.get_by_label("One-shot loss").check()
+            after = scatter.locator("[data-of=correlation]").inner_text()
+            assert after.startswith("Spearman's ρ = ") and after != before
+            shown = legend(page)
+            assert shown["trained"][0] == f"{100 - 100 * training.final.test_accuracy:.2f}"
+            curves.get_by_label("Validation").check()
+            assert legend(page)["trained"][0] == f"{100 - 100 * training.final.validation_accuracy:.2f}"
+            assert "validation error [%]" in curves.locator(".plot svg text").all_text_contents()
+            assert not page.is_too_wide() and not page.too_pale() and page.requests == [file.as_uri()]
+
+
+def true_errors(ranking, numbers) -> np.ndarray:
+    return np.array([1 - nb.load_table().query(ranking.space[int(number)]).test_accuracy for number in numbers])

@@ -2,6 +2,7 @@
 
 import json
 import shlex
+import shutil
 from collections.abc import Callable
 from importlib.resources import files
 from itertools import pairwise
@@ -15,6 +16,7 @@ import tiny_studies
 import tiny_training
 from hypothesis import given
 from hypothesis import strategies as st
+from quick_ranking import tiny_ranking
 
 import nasbench1shot1 as nb
 from nasbench1shot1.black_box_search.options import black_box_options
@@ -23,6 +25,7 @@ from nasbench1shot1.commands.search import parse_seeds
 from nasbench1shot1.display.colours import FURTHER, MARKERS, METHODS, curve_styles
 from nasbench1shot1.display.curves import Trace, pool
 from nasbench1shot1.display.style import BACKGROUND
+from nasbench1shot1.experiments.correlation.options import ranking_options
 from nasbench1shot1.experiments.report_page.charts import SHAPES, line, rounded, thinned
 from nasbench1shot1.experiments.report_page.page import FOLDER
 from nasbench1shot1.experiments.report_page.repeating import repeated, seeds_text
@@ -33,7 +36,7 @@ from nasbench1shot1.tuning.options import study_options
 
 STARTED = (
     *("one_shot_search.searching.search", "one_shot_search.seeds.search_seeds", "black_box_search.studying.black_box"),
-    *("tuning.tuning.tune", "cell_training.training.train_cell"),
+    *("tuning.tuning.tune", "cell_training.training.train_cell", "experiments.correlation.correlating.correlate"),
 )
 OF_PICTURES = ("format", "style", "spread")
 
@@ -123,6 +126,19 @@ def test_the_commands_of_studies_and_trainings(asked_by, tmp_path):
     (x,), asked = asked_by(command)
     assert x == tiny_training.CELL and asked.pop("table").id == nb.load_table().id
     recorded(training.config, training.OPTIONS.from_options(without(asked)).as_dict())
+
+
+def test_the_commands_of_a_ranking_repeat_its_search_first(asked_by, tmp_path):
+    ranking = tiny_ranking(tmp_path / "run")
+    first, second = repeated(ranking).commands
+    assert asked_by(first)[1]["keep_weights_every"] == 1
+    (run,), asked = asked_by(second)
+    assert run == ranking.run.folder and asked.pop("out") == ranking.folder
+    recorded(ranking.config, ranking_options(asked).as_dict())
+    shutil.rmtree(ranking.folder.parent / "weights")
+    (ranking.folder.parent / "config.json").unlink()
+    only, note = repeated(nb.open_run(ranking.folder))
+    assert only == [second] and "is not there" in note
 
 
 def without(asked: dict[str, Any]) -> dict[str, Any]:
