@@ -58,13 +58,13 @@ class Row:
 
     @property
     def value_text(self) -> str:
-        """Our value with its interval."""
+        """Our value with its interval, or with the range of few values."""
         if self.value is None:
             return "–"
-        low, high = (f"{end:.{self.digits}f}" for end in self.value[1:])
+        low, high = (f"{end:.{self.digits}f}" for end in (self.value.low, self.value.high))
         value = f"{self.value.value:,.{self.digits}f}"
         interval = "" if self.value.is_exact else f" [{low}, {high}]"
-        return f"{value}{interval}{self.unit}"
+        return f"{value}{self.unit} (range {low} to {high})" if self.value.is_range else f"{value}{interval}{self.unit}"
 
 
 class Evidence(Protocol):

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from rich.console import Console
 from rich.table import Table as Screen
 
+from nasbench1shot1.display.curves import FEWEST_FOR_INTERVAL
 from nasbench1shot1.experiments.claims.claim import PAPERS, Result, Row
 from nasbench1shot1.experiments.claims.verdicts import (
     FEWEST_SEARCHES,
@@ -45,8 +46,10 @@ The tables below have a row for each part of a claim and each setting. The rules
 - *An ordering* is confirmed if the 95 % interval of the difference excludes 0 in the claimed direction, and refuted if
   it excludes 0 in the other direction. *A number* is confirmed if our 95 % interval includes it, after rounding; if it
   is a mean over runs, its own standard error is taken into account. Otherwise, it is refuted. Intervals are percentile
-  bootstrap intervals over seeds, searches or architectures unless stated otherwise. For "A better than B", the tables
-  show by how many percentage points A's mean test regret is lower than B's, unless stated otherwise.
+  bootstrap intervals over seeds, searches or architectures unless stated otherwise. With fewer than
+  {FEWEST_FOR_INTERVAL} of them, the tables show a range instead ([why](compare.md#lines-and-bands)), which neither
+  confirms nor refutes a claim. For "A better than B", the tables show by how many percentage points A's mean test
+  regret is lower than B's, unless stated otherwise.
 - **The size of a run limits what it can show.** One-shot searches with fewer than {FEWEST_SEEDS} seeds, and black-box
   searches with fewer than {FEWEST_SEARCHES} repeats, neither confirm nor refute a claim. The same holds for searches at
   the quick scale, because methods cannot be ranked at this scale ([scales](scales.md)). Searches at the medium scale

@@ -20,6 +20,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from nasbench1shot1.display.curves import FEWEST_FOR_INTERVAL
 from nasbench1shot1.ground.bootstrap import TAIL, draw_resamples, percentile_interval
 
 Floats = NDArray[np.float64]
@@ -40,11 +41,16 @@ RESAMPLES = 2_000
 
 
 class Interval(NamedTuple):
-    """A value with its 95 % confidence interval. Both ends are NaN if the value is exact or has no interval."""
+    """A value with its 95 % confidence interval. Both ends are NaN if the value is exact or has no interval.
+
+    With `is_range`, the ends are the smallest and the largest value, because there are too few for an interval
+    (`display.curves.FEWEST_FOR_INTERVAL`).
+    """
 
     value: float
     low: float = math.nan
     high: float = math.nan
+    is_range: bool = False
 
     @property
     def is_exact(self) -> bool:
@@ -91,7 +97,7 @@ def of_ordering(difference: Interval, strength: Strength) -> Verdict:
         difference: by how much A is better than B; the claim says that it is positive.
         strength: what the evidence can decide.
     """
-    low, high = (difference.value,) * 2 if difference.is_exact else difference[1:]
+    low, high = (difference.value,) * 2 if difference.is_exact else (difference.low, difference.high)
     if low > 0 and strength.confirms:
         return REPRODUCED
     if high < 0 and strength.refutes:
@@ -168,17 +174,25 @@ def share_of(hits: int, n: int) -> Interval:
 
 
 def mean_of(values: Floats) -> Interval:
-    """Return a mean with its 95 % bootstrap interval; one value has no interval."""
+    """Return a mean with its 95 % bootstrap interval, or with the range of few values; one value has neither."""
+    value = float(values.mean())
     if len(values) < 2:
-        return Interval(float(values.mean()))
-    return _with_interval(float(values.mean()), _resampled(values, np.random.default_rng(0)))
+        return Interval(value)
+    if len(values) < FEWEST_FOR_INTERVAL:
+        return Interval(value, float(values.min()), float(values.max()), is_range=True)
+    return _with_interval(value, _resampled(values, np.random.default_rng(0)))
 
 
 def difference_of(a: Floats, b: Floats) -> Interval:
-    """Return mean(b) - mean(a) with its 95 % bootstrap interval; both groups are resampled independently."""
+    """Return mean(b) - mean(a) with its 95 % bootstrap interval; both groups are resampled independently.
+
+    If one of the groups has few values, the ends are the range of the differences of their values.
+    """
     value = float(b.mean() - a.mean())
     if min(len(a), len(b)) < 2:
         return Interval(value)
+    if min(len(a), len(b)) < FEWEST_FOR_INTERVAL:
+        return Interval(value, float(b.min() - a.max()), float(b.max() - a.min()), is_range=True)
     rng = np.random.default_rng(0)
     of_a = _resampled(a, rng)
     return _with_interval(value, _resampled(b, rng) - of_a)

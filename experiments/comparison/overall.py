@@ -13,7 +13,7 @@ import numpy as np
 import pandas
 from numpy.typing import NDArray
 
-from nasbench1shot1.display.curves import RESAMPLES, SEED
+from nasbench1shot1.display.curves import FEWEST_FOR_INTERVAL, RESAMPLES, SEED
 from nasbench1shot1.experiments.comparison.rank_tests import SIGNIFICANT
 from nasbench1shot1.ground.bootstrap import draw_resamples, percentile_interval
 from nasbench1shot1.ground.errors import InvalidInputError
@@ -178,11 +178,11 @@ def performance_profile(samples: Sequence[Floats], thresholds: Floats) -> pandas
 
     Returns:
         A data frame with the columns at, share, low and high: the 95 % confidence interval by the bootstrap, which
-        resamples the runs of each task. Without several runs on some task, the interval is NaN.
+        resamples the runs of each task. With fewer than `FEWEST_FOR_INTERVAL` runs on some task, the interval is NaN.
     """
     shares = np.mean([shares_below(values, thresholds) for values in samples], axis=0)
     low = high = np.full(len(thresholds), np.nan)
-    if max(map(len, samples)) > 1:
+    if min(map(len, samples)) >= FEWEST_FOR_INTERVAL:
         rng = np.random.default_rng(SEED)
         drawn = np.zeros((RESAMPLES, len(thresholds)))
         for values in samples:

@@ -14,7 +14,7 @@ from nasbench1shot1.display.style import AnyStyle, checked_style, tone
 from nasbench1shot1.experiments.comparison.drawing import MOST_PANELS, method_looks
 from nasbench1shot1.experiments.comparison.overall import AverageRanks
 from nasbench1shot1.experiments.comparison.rank_tests import SIGNIFICANT
-from nasbench1shot1.experiments.comparison.sentences import reference_text, tables_text
+from nasbench1shot1.experiments.comparison.sentences import FEW, reference_text, tables_text
 from nasbench1shot1.experiments.comparison.tasks import TaskComparison
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.ground.text import number_range
@@ -190,13 +190,15 @@ def profile_figure(found: TaskComparison, colors: Colors | None = None, style: A
         )
     labels = list(dict.fromkeys(frame["label"]))
     has_band = len(labels) <= MOST_BANDS and bool(frame["low"].notna().any())
+    few = [label for label in labels if frame["low"][frame["label"] == label].isna().all()]
     each = next(iter(found.tasks.values()))
     with Canvas(panel=(6.4, 3.6), style=style) as canvas:
         ax = canvas.axes[0]
         for label, rows in frame.groupby("label", sort=False):
             at, share, low, high = (rows[name].to_numpy(np.float64) for name in ("at", "share", "low", "high"))
             curve = Banded(at, share, low, high)
-            draw_curve(ax, curve, label=str(label), style=looks[str(label)], scale=1, steps=True, has_band=has_band)
+            own = has_band and label not in few
+            draw_curve(ax, curve, label=str(label), style=looks[str(label)], scale=1, steps=True, has_band=own)
         ax.set_xscale("log")
         label_log_axis(ax.xaxis)
         ax.set_xlim(float(frame["at"].min()), float(frame["at"].max()))
@@ -211,6 +213,7 @@ def profile_figure(found: TaskComparison, colors: Colors | None = None, style: A
                 f"Share of runs whose final {each.goal.regret} is at most a multiple of the mean regret of the space's "
                 "networks.",
                 f"All tasks have the same weight: {', '.join(found.tasks)}. Runs: {', '.join(counts)}.",
+                *([f"Without bands, because they have {FEW} on some task: {', '.join(few)}."] if few else []),
                 *([f"Left out, because they lack runs on some tasks: {', '.join(partial)}."] if partial else []),
                 f"Tables: {tables_text(found.tasks, with_curves=False)}.",
             ]

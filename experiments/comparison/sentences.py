@@ -23,14 +23,9 @@ FEW = f"fewer than {FEWEST_FOR_INTERVAL} runs"
 
 def reference_text(comparison: Comparison, space: str | None = None) -> str:
     """Return what a regret is relative to, as words that follow "Regret:"; `space` replaces the name of the space."""
-    goal, space = comparison.goal, space or comparison.space
     is_partial = any(of.get("reference") == PRESENT for each in comparison.contenders for of in each.entry.configs)
-    networks = f"the networks of {space} that the table has" if is_partial else f"all networks of {space}"
-    if comparison.baseline is not None and comparison.baseline.described:
-        networks += " within the bounds"
-    if goal.judge.metric == type(goal).judge.metric:
-        return f"test error minus the lowest test error of {networks}"
-    return f"distance from the best {goal.judge.words} of {networks}"
+    is_bounded = comparison.baseline is not None and bool(comparison.baseline.described)
+    return comparison.goal.definition(space or comparison.space, is_partial=is_partial, is_bounded=is_bounded)
 
 
 def clock_text(comparison: Comparison) -> str:

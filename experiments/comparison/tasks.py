@@ -182,8 +182,8 @@ class TaskComparison(Displayed):
         """The performance profile over the tasks: columns label, at, share, low and high.
 
         `share` is the share of a method's runs whose relative final regret (`relative`) is at most `at`; every task has
-        the same weight. `low` and `high` are its 95 % confidence interval. Empty for a single task, or with fewer than
-        two methods that have runs on all tasks.
+        the same weight. `low` and `high` are its 95 % confidence interval; NaN for methods with fewer than six runs on
+        some task. Empty for a single task, or with fewer than two methods that have runs on all tasks.
         """
         if len(self.tasks) == 1 or len(self.relative) < 2:
             return pandas.DataFrame()

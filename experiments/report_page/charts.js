@@ -144,9 +144,11 @@ class Chart extends Plot {
     front.append(coloured(path, row));
     const last = curve.at.length - 1;
     if (row.marker) {
+      // Over epochs, each marker is at a recorded epoch: every k-th, unless equal values around it were left out.
       const every = Math.max(1, Math.floor(curve.at.length / 10));
-      for (let place = 0; place <= last; place += every)
-        if (curve.mean[place] !== null) {
+      const epochs = Math.max(1, Math.ceil((curve.at[last] - curve.at[0]) / 12));
+      for (let place = 0; place <= last; place += 1)
+        if (curve.mean[place] !== null && (this.axis.steps ? place % every : (curve.at[place] - curve.at[0]) % epochs) === 0) {
           const transform = `translate(${this.x(curve.at[place]).toFixed(1)} ${this.y(curve.mean[place]).toFixed(1)})`;
           front.append(coloured(create("svg:path", { class: `mark${near}`, d: row.marker, transform }), row));
         }

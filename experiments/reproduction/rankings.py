@@ -16,7 +16,7 @@ from nasbench1shot1.display.style import AnyStyle, tone, tones
 from nasbench1shot1.experiments.correlation.record import Ranking
 from nasbench1shot1.experiments.correlation.truth import headline_place, places, rows_at, true_errors
 from nasbench1shot1.experiments.rank_correlation import spearman
-from nasbench1shot1.experiments.reproduction.planning import search_folder
+from nasbench1shot1.experiments.reproduction.figure_jobs import search_folder
 from nasbench1shot1.experiments.reproduction.results import CurveResults, Found, with_spread
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.one_shot_search.captions import scale_text

@@ -14,9 +14,9 @@ from nasbench1shot1.display.colours import Colors
 from nasbench1shot1.display.curves import checked_spread
 from nasbench1shot1.display.style import AnyStyle, Spread
 from nasbench1shot1.experiments.planning.notes import needed_note
+from nasbench1shot1.experiments.reproduction.figure_jobs import Reproduction, open_figure
 from nasbench1shot1.experiments.reproduction.forecast import figure_plan
 from nasbench1shot1.experiments.reproduction.kinds import FigureJob
-from nasbench1shot1.experiments.reproduction.planning import Reproduction, open_figure
 from nasbench1shot1.experiments.reproduction.progress import (
     FigureProgress,
     Paces,

@@ -15,16 +15,19 @@ from nasbench1shot1.display.curves import Statistic, describe_band, draw_curve, 
 from nasbench1shot1.display.marked_networks import draw_marked
 from nasbench1shot1.display.style import AnyStyle, Spread
 from nasbench1shot1.evaluator import common_baseline
-from nasbench1shot1.ground.errors import InvalidInputError
+from nasbench1shot1.ground.errors import InvalidInputError, in_words
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.reference_points import MarkedRegrets
 from nasbench1shot1.runs.record import RunRecord
 from nasbench1shot1.tables.columns import partly_text
+from nasbench1shot1.tables.references import PRESENT
 
 if TYPE_CHECKING:
     from nasbench1shot1.display.axes import Axes, Figure
 
 
+MOST_NAMED = 3
+"""Maximum number of optimizers that a title names."""
 CLOCKS: dict[Clock, str] = {"simulated_seconds": "simulated seconds", "evaluations": "evaluations"}
 """The labels of the horizontal axis."""
 
@@ -66,9 +69,10 @@ def regret_figure(
             draw_anytime(axes, study, label=label, style=look, spread=spread, has_band=has_band, floor=floor)
         draw_baseline(axes, studies, floor)
         axes.set_ylabel(_regret_label(studies, "mean"))
-        band = describe_band(spread, [len(study.lines) for study in studies], "search") if has_band else "mean"
-        method = f"{shown[0]} on " if len(studies) == 1 else ""
-        title = f"{method}{config['space']}, {config['dataset']}: {describe_searches(studies)}"
+        counts = [len(study.lines) for study in studies]
+        band = describe_band(spread, counts, "search") if has_band else "mean" if max(counts) > 1 else ""
+        method = in_words(shown) if len(shown) <= MOST_NAMED else f"{len(shown)} optimizers"
+        title = f"{method} on {config['space']}, {config['dataset']}: {describe_searches(studies)}"
         return canvas.finish(title, "\n".join(filter(None, [note, caption(studies)])), legend=True, band=band)
 
 
@@ -152,7 +156,8 @@ def _regret_label(studies: Sequence[BlackBoxStudy], statistic: Statistic) -> str
     goal, lines = studies[0].goal, [line for study in studies for line in study.lines]
     of_incumbent = " of the incumbent" if goal.is_default else ""  # longer names leave no space for it
     source = "" if goal.judge.fidelity == "exact" else f" ({measured_text(lines)})"
-    return goal.with_unit(f"{statistic} {goal.regret}{of_incumbent}") + source
+    of_several = f"{statistic} " if any(len(study.lines) > 1 for study in studies) else ""
+    return goal.with_unit(f"{of_several}{goal.regret}{of_incumbent}") + source
 
 
 def regret_floor(
@@ -168,29 +173,43 @@ def zero_note(studies: Sequence[BlackBoxStudy]) -> str:
 
 
 def caption(studies: Sequence[BlackBoxStudy]) -> str:
-    """Return the text below a figure: tables, measured final test errors, objective, bounds, feedback, zeros.
+    """Return the text below a figure: incumbent, table, regret, objective, bounds, feedback, zeros.
 
     Raises InvalidInputError if the objectives or the bounds of the studies differ.
     """
     goal = common_goal(study.goal for study in studies)
     baseline = common_baseline({str(study.folder): study.baseline for study in studies})
     feedback = describe_feedback((study.feedback_repeats for study in studies), goal)
-    origins = dict.fromkeys(study.origin for study in studies)
-    sentences = (goal.sentence(), baseline.sentence if baseline else "", feedback, *origins, zero_note(studies))
-    return "\n".join(filter(None, (_sources(studies), *sentences)))
+    spaces = list(dict.fromkeys(str(study.config["space"]) for study in studies))
+    regret = goal.definition(
+        spaces[0] if len(spaces) == 1 else "the search's space",
+        is_partial=any(study.config.get("reference") == PRESENT for study in studies),
+        is_bounded=baseline is not None and bool(baseline.described),
+    )
+    sentences = (
+        f"{goal.title} of the incumbent, the architecture with the best feedback so far. {_sources(studies)}",
+        f"Regret: {regret}.",
+        goal.sentence(),
+        baseline.sentence if baseline else "",
+        feedback,
+        *dict.fromkeys(study.origin for study in studies),
+        zero_note(studies),
+    )
+    return "\n".join(filter(None, sentences))
 
 
 def _sources(studies: Sequence[BlackBoxStudy]) -> str:
+    """Return a sentence about the tables, and how far the final values are measured."""
     lines = [line for study in studies for line in study.lines]
     measured = sum(line["test_measured"] for line in lines)
     tables = ", ".join(dict.fromkeys(study.config["table_id"] for study in studies))
     judge = studies[0].goal.judge
     values = "test errors" if judge.metric == "test_accuracy" else f"values of {judge.words}"
     if judge.fidelity == "exact":
-        return f"table {tables}; all final {values} are exact"
+        return f"Table {tables}: all final {values} are exact."
     if measured in (0, len(lines)):
-        return f"table {tables}; all final {values} are {measured_text(lines)}"
-    return f"table {tables}; {measured:,} of {len(lines):,} final {values} are measured"
+        return f"Table {tables}: all final {values} are {measured_text(lines)}."
+    return f"Table {tables}: {measured:,} of {len(lines):,} final {values} are measured, the others predicted."
 
 
 def measured_text(lines: Sequence[Mapping[str, Any]]) -> str:

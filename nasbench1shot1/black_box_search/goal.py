@@ -118,6 +118,20 @@ class Goal:
         """Return whether a regret is "measured" or "predicted"; empty for a metric with exact values."""
         return "" if self.judge.fidelity == "exact" else source_text(is_measured)
 
+    def definition(self, space: str, *, is_partial: bool = False, is_bounded: bool = False) -> str:
+        """Return what a regret is relative to, as words that follow "Regret:".
+
+        Args:
+            space: the name of the search space.
+            is_partial: the reference is the best network in the table, which lacks others of the space.
+            is_bounded: the reference is the best network within the bounds of the searches.
+        """
+        networks = f"the networks of {space} that the table has" if is_partial else f"all networks of {space}"
+        networks += " within the bounds" if is_bounded else ""
+        if self.judge.metric == Goal.judge.metric:
+            return f"test error minus the lowest test error of {networks}"
+        return f"distance from the best {self.judge.words} of {networks}"
+
     def sentence(self) -> str:
         """Return a sentence about the objective, for screens and captions; empty for the default objective."""
         if self.is_default:
@@ -148,13 +162,13 @@ def describe_feedback(repeats: Iterable[Mapping[str, Sequence[int]]], goal: Goal
     by_budget = {int(epochs): tuple(numbers) for of_study in repeats for epochs, numbers in of_study.items()}
     if not by_budget:
         return ""
-    parts = [f"{_one_of(*numbers)} at {counted(epochs, 'epoch')}" for epochs, numbers in sorted(by_budget.items())]
+    parts = [f"{_one_of(*numbers)} after {counted(epochs, 'epoch')}" for epochs, numbers in sorted(by_budget.items())]
     if all(most == 1 for _, most in by_budget.values()):
         budgets = alternatives([*map(str, sorted(by_budget))])
         has_budgets = goal is None or goal.is_default or goal.guide.epochs  # a latency has none
-        at = f" at {budgets} epochs" if has_budgets else ""
-        return f"Noise-free feedback: one value per architecture{at}."
-    return f"Feedback: {', '.join(parts)}."
+        after = f", after {budgets} epochs of training" if has_budgets else ""
+        return f"Noise-free feedback: one value per architecture{after}."
+    return f"Feedback: {', '.join(parts)} of training."
 
 
 def _one_of(fewest: int, most: int) -> str:

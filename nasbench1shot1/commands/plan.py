@@ -105,7 +105,7 @@ class Plan:
     def _check_figure(self, name: str) -> None:
         """Raise InvalidInputError for an unknown figure, and for a command."""
         from nasbench1shot1.experiments.plans import COMMANDS
-        from nasbench1shot1.experiments.reproduction.planning import open_figure
+        from nasbench1shot1.experiments.reproduction.figure_jobs import open_figure
 
         if name in COMMANDS:
             raise InvalidInputError(f"'{name}' is a command: run nb1shot1 {name} {switch('dry_run')}, with its options")

@@ -151,8 +151,8 @@ class Reproduce:
 
 
 def _list() -> None:
+    from nasbench1shot1.experiments.reproduction.figure_jobs import open_figure
     from nasbench1shot1.experiments.reproduction.figures import FIGURES
-    from nasbench1shot1.experiments.reproduction.planning import open_figure
 
     for name, figure in FIGURES.items():
         sizes = [f"{scale}: {open_figure(name).size(scale)}" for scale in figure.scales]

@@ -148,7 +148,9 @@ class Canvas:
         height = max((height or self._size[1]) + self._fit_labels(), self._height_of_names())
         handles = _handles(legend, self.axes)
         figure.title = title
-        figure.caption = "\n".join(filter(None, [f"shown: {band}" if band else "", caption]))
+        figure.caption = "\n".join(
+            filter(None, [f"Shown: {band}{'' if band.endswith('.') else '.'}" if band else "", caption])
+        )
         if not self._is_title_of_legend(band, (legend_title or band) if handles else ""):
             caption = figure.caption
         if not self.style.has_texts:

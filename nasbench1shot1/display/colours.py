@@ -73,7 +73,8 @@ MARKERS = {
 FURTHER = "x"
 """The marker of curves for which a colour has no dashes left."""
 MARKER_SIZE, EVERY = 3.5, 0.1
-"""Size of markers in points, and their distance along a curve, relative to the diagonal of the axes."""
+"""Size of markers in points, and their distance along a curve of steps, relative to the diagonal of the axes. Curves
+over epochs have markers at every k-th recorded epoch (`curves.draw_curve`)."""
 STARTS = {colour: EVERY * place / len(MARKERS) for place, colour in enumerate(MARKERS)}
 """The place of the first marker, by colour, so that markers of curves that coincide do not hide each other."""
 Colors = str | Sequence[str] | Mapping[str, str]

@@ -44,6 +44,8 @@ RESAMPLES, SEED = 1000, 0
 """Resamples of confidence intervals, and the seed of their generator: equal runs give equal pictures."""
 MOST_POINTS = 1_000
 """Maximum number of points of a curve. Curves with more changes are sampled evenly on a logarithmic axis."""
+MOST_MARKERS = 12
+"""Maximum number of markers of a curve over epochs."""
 COLUMNS = ("at", "runs", "mean", "median", "std", "low", "high")
 LEVEL_COLOUR = "#555555"
 ALL_ZERO = 0.005
@@ -386,6 +388,18 @@ def draw_level(axes: "Axes", value: float, label: str, floor: float | None = Non
     return axes
 
 
+def _marked_places(points: int, spacing: tuple[float, float]) -> tuple[int, int]:
+    """Return the first marked point of a curve and the step to the next ones: every k-th, at most `MOST_MARKERS`.
+
+    Args:
+        points: number of points of the curve.
+        spacing: the place of the first marker and the distance of markers, in any unit; the place remains the same
+            share of the distance, so that markers of curves that coincide do not hide each other.
+    """
+    step = -(-points // MOST_MARKERS)
+    return int(spacing[0] / spacing[1] * step), step
+
+
 def draw_curve(
     axes: "Axes",
     curve: Banded,
@@ -404,6 +418,7 @@ def draw_curve(
         curve: the curve.
         label: its label in a legend.
         style: arguments of `Axes.plot`, such as `colours.curve_styles` returns, with colours for a white background.
+            Without `steps`, its markers are at every k-th point, so that each marks a recorded value.
         scale: factor of drawn values; 100 draws fractions in percent.
         steps: values hold until the next position, as those of incumbents do; otherwise, the points are connected.
         floor: lower edge of a logarithmic axis, at which lower values are drawn (unscaled).
@@ -415,6 +430,8 @@ def draw_curve(
     note |= {"low": low, "high": high} if curve.has_band else {}
     note_drawn(axes, "curve", label, x=curve.at, y=centre, **note)
     style = tones(style)
+    if not steps and isinstance(style.get("markevery"), tuple):
+        style = {**style, "markevery": _marked_places(len(centre), style["markevery"])}
     if not np.isfinite(centre).any():  # matplotlib cannot space the markers of an empty line
         style = {**style, "markevery": None}
     elif np.isfinite(centre).sum() == 1:  # a line with a single point would be invisible, and half hidden by the frame

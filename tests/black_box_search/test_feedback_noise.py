@@ -56,13 +56,13 @@ def test_a_metric_with_means_only_is_observed_without_noise(table: nb.Table) -> 
 @pytest.mark.parametrize(
     ("options", "repeats", "sentence"),
     [
-        ({}, {"12": [1, 1]}, "Noise-free feedback: one value per architecture at 12 epochs."),
-        ({"epochs": 200}, {"200": [2, 3]}, "Feedback: a random one of 2 or 3 repeats at 200 epochs."),
+        ({}, {"12": [1, 1]}, "Noise-free feedback: one value per architecture, after 12 epochs of training."),
+        ({"epochs": 200}, {"200": [2, 3]}, "Feedback: a random one of 2 or 3 repeats after 200 epochs of training."),
         (
             {"optimizer": "hyperband", "seconds": 4e3, "evaluations": None},
             {"12": [1, 1], "200": [2, 3]},
-            "Feedback: one value per architecture (noise-free) at 12 epochs, a random one of 2 or 3 repeats at 200 "
-            "epochs.",
+            "Feedback: one value per architecture (noise-free) after 12 epochs, a random one of 2 or 3 repeats after "
+            "200 epochs of training.",
         ),
         (
             {"objective": "latency_pixel2"},
@@ -82,7 +82,7 @@ def test_records_and_captions_state_the_noise(
 
 def test_older_records_say_nothing_and_damaged_ones_are_refused(tmp_path: Path) -> None:
     study = nb.black_box("random", space="s1", evaluations=5, repeats=1, out=tmp_path / "study", **QUIET)
-    assert "Noise-free feedback: one value per architecture at 108 epochs." in caption([study])
+    assert "Noise-free feedback: one value per architecture, after 108 epochs of training." in caption([study])
     path = study.folder / "config.json"
     config = json.loads(path.read_text())
     for damaged in ({"108": [1]}, {"many": [1, 1]}, [1, 1], {"108": ["1", 1]}):
@@ -91,16 +91,17 @@ def test_older_records_say_nothing_and_damaged_ones_are_refused(tmp_path: Path) 
             nb.open_run(study.folder)
     path.write_text(json.dumps({name: said for name, said in config.items() if name != "feedback_repeats"}))
     old = nb.open_run(study.folder)
-    assert isinstance(old, nb.BlackBoxStudy) and "eedback" not in caption([old])
+    assert isinstance(old, nb.BlackBoxStudy) and "eedback:" not in caption([old])
 
 
 def test_studies_with_different_budgets_share_a_sentence() -> None:
     assert describe_feedback([]) == describe_feedback([{}]) == ""
     assert describe_feedback([{"12": [1, 1]}, {"200": [1, 1]}]) == (
-        "Noise-free feedback: one value per architecture at 12 or 200 epochs."
+        "Noise-free feedback: one value per architecture, after 12 or 200 epochs of training."
     )
     assert describe_feedback([{"108": [3, 3]}, {"4": [1, 3]}]) == (
-        "Feedback: a random one of up to 3 repeats at 4 epochs, a random one of 3 repeats at 108 epochs."
+        "Feedback: a random one of up to 3 repeats after 4 epochs, a random one of 3 repeats after 108 epochs of "
+        "training."
     )
 
 

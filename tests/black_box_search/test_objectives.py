@@ -131,12 +131,14 @@ def test_texts_name_metric_and_unit(table: nb.Table, tmp_path: Path) -> None:
     assert (made.summary["objective"], made.summary["unit"]) == ("latency_edgegpu", "ms")
     figure = regret_figure([made])
     band = figure.legends[0].get_title().get_text()
-    assert band == "mean and range of 3 searches" and figure.caption.startswith(f"shown: {band}\n")
+    assert band == "mean and range of 3 searches" and figure.caption.startswith(f"Shown: {band}.\n")
     drawn = nb.draw_regret(made)
     assert drawn.get_ylabel() == figure.axes[0].get_ylabel() == "mean regret in latency edgegpu [ms] (measured)"
     assert drawn.get_lines()[0].get_ydata()[-1] == pytest.approx(made.final["test_regret"].mean())
-    assert caption([made]).splitlines()[:2] == [
-        f"table {table.id}; all final values of latency edgegpu are measured",
+    assert caption([made]).splitlines()[:3] == [
+        "Regret in latency edgegpu of the incumbent, the architecture with the best feedback so far. Table "
+        f"{table.id}: all final values of latency edgegpu are measured.",
+        "Regret: distance from the best latency edgegpu of all networks of nb201.",
         "Objective: latency edgegpu (ms, lower is better).",
     ]
     assert "%" not in screen + repr(made) + caption([made]) + drawn.get_ylabel()

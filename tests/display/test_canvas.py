@@ -80,11 +80,11 @@ def test_a_band_is_named_in_the_legend_and_in_the_caption():
         canvas.axes[0].plot([0, 1], [0, 1], label="darts")
         figure = canvas.finish("title", "table", legend=True, band="mean, 5 seeds")
     assert figure.legends[0].get_title().get_text() == "mean, 5 seeds"
-    assert figure.caption == "shown: mean, 5 seeds\ntable"
+    assert figure.caption == "Shown: mean, 5 seeds.\ntable"
     assert figure.get_supxlabel() == "table", "the drawn caption does not repeat the title of the legend"
     with Canvas() as canvas:
         figure = canvas.finish("title", "table", band="mean, 5 seeds")
-    assert figure.caption == figure.get_supxlabel() == "shown: mean, 5 seeds\ntable"
+    assert figure.caption == figure.get_supxlabel() == "Shown: mean, 5 seeds.\ntable"
 
 
 @pytest.mark.parametrize("style", ["screen", "paper"])

@@ -6,13 +6,16 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from matplotlib.figure import Figure
 from refusals import refuses
 
 import nasbench1shot1 as nb
 from nasbench1shot1.display.axes import EPOCH_LABEL
 from nasbench1shot1.display.canvas import Canvas
+from nasbench1shot1.display.colours import curve_styles
 from nasbench1shot1.display.curves import (
     FEWEST_FOR_INTERVAL,
+    MOST_MARKERS,
     MOST_POINTS,
     SPREADS,
     Trace,
@@ -185,6 +188,19 @@ def test_a_drawn_curve_has_the_pooled_values():
     draw_curve(axes, pool([steps((3, 0.1))]), label="one", style={"color": "red", "marker": "", "markevery": 0.1})
     assert axes.get_lines()[1].get_marker() == "o", "a line with a single point is invisible"
     assert len(axes.collections) == 1 and EPOCH_LABEL.startswith("search epoch")
+
+
+@pytest.mark.parametrize("epochs", [1, 7, 12, 13, 50, 100])
+def test_markers_over_epochs_are_at_every_kth_recorded_epoch(epochs):
+    traces = [Trace(at=np.arange(epochs + 1.0), values=np.linspace(0.9, 0.1, epochs + 1))]
+    for style in curve_styles(["darts", "gdas"]):
+        axes = Figure().subplots()
+        draw_curve(axes, pool(traces, whole=True), label="a", style=style)
+        start, step = axes.lines[0].get_markevery()
+        marked = range(epochs + 1)[start::step]
+        assert step == -(-(epochs + 1) // MOST_MARKERS) and start < step and len(marked) <= MOST_MARKERS
+        draw_curve(axes, pool(traces), label="b", style=style, steps=True)
+        assert axes.lines[1].get_markevery() == style["markevery"]  # by distance
 
 
 def test_a_logarithmic_axis_ends_just_below_its_curves():

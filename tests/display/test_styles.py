@@ -256,7 +256,7 @@ def test_the_caption_of_a_picture_for_a_paper_is_in_a_text_file(tmp_path):
     assert [path.name for path in written] == ["a.svg", "a.csv", "a.txt"]
     assert (tmp_path / "a.txt").read_text().splitlines() == [
         "title",
-        "shown: mean and 95 % confidence interval, 3 seeds",
+        "Shown: mean and 95 % confidence interval, 3 seeds.",
         "table nb101",
     ]
     picture = (tmp_path / "a.svg").read_text()

@@ -1,6 +1,7 @@
 """Runs on several tasks: a panel and a part of the table for each, statistics over all, and texts for a paper."""
 
 import re
+from itertools import product
 from pathlib import Path
 
 import compared_runs as make
@@ -158,6 +159,21 @@ def test_the_profile_is_relative_to_the_mean_of_each_space(folder, everything):
     assert len(profile_figure(everything).axes[0].get_lines()) == 3
     with refuses(nb.InvalidInputError, "several tasks"):
         profile_figure(compare_tasks([folder / "random-s1"]))
+
+
+def test_a_profile_of_few_runs_has_no_band(tmp_path):
+    runs = [
+        make.black_box(
+            tmp_path / f"{method}-{space}", method, space=space, repeats=6 if method == "random" else 5
+        ).folder
+        for method, space in product(("random", "local-search"), ("s1", "nb101-5v"))
+    ]
+    found = compare_tasks(runs, over="evaluations")
+    with_interval = found.profile.groupby("label")["low"].apply(lambda low: low.notna().all())
+    assert with_interval.to_dict() == {"random": True, "local-search": False}
+    figure = profile_figure(found)
+    assert len(figure.axes[0].collections) == 1  # the band of random
+    assert "Without bands, because they have fewer than 6 runs on some task: local-search." in figure.caption
 
 
 def test_the_diagram_places_methods_by_their_average_ranks(everything):

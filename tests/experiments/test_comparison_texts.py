@@ -157,8 +157,8 @@ def test_the_text_for_a_paper_states_seeds_budgets_feedback_and_sizes(tmp_path):
     text = compare_tasks([*groups, study]).methods_text()
     assert "Setting of darts and gdas: seeds 0 to 2; 1 epoch; quick scale: 8 channels × 3 cells, " in text
     assert (
-        "Setting of random search: seed 5; 6 trainings per search; noise-free feedback: one value per architecture at "
-        "108 epochs."
+        "Setting of random search: seed 5; 6 trainings per search; noise-free feedback: one value per "
+        "architecture, after 108 epochs of training."
     ) in text
     limited = nb.black_box(
         "random", space="nb201", seconds=3e3, epochs=12, repeats=2, out=tmp_path / "limited", console=QUIET

@@ -25,7 +25,7 @@ from nasbench1shot1.experiments.claims.evidence import Records
 from nasbench1shot1.experiments.claims.further_runs import ProxyGrowth
 from nasbench1shot1.experiments.claims.verdicts import UNDECIDED
 from nasbench1shot1.experiments.correlation.criteria import bootstrap
-from nasbench1shot1.experiments.reproduction.planning import open_figure
+from nasbench1shot1.experiments.reproduction.figure_jobs import open_figure
 from nasbench1shot1.experiments.reproduction.proxies import (
     ProxyCorrelations,
     ProxyResult,

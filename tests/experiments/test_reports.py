@@ -122,7 +122,7 @@ def test_a_figure_states_its_scale_its_table_and_what_is_predicted(runs):
     assert "shown:" not in captions  # one seed has no band
     of_group = regret_figure(runs, [run.metrics for run in runs], table, spread="range")
     assert of_group.legends[0].get_title().get_text() == "mean and minimum to maximum, 3 seeds"
-    assert of_group.caption.startswith("shown: mean and minimum to maximum, 3 seeds\n")
+    assert of_group.caption.startswith("Shown: mean and minimum to maximum, 3 seeds.\n")
 
 
 def test_a_figure_of_early_stopped_searches_states_where_they_end(runs):

@@ -12,9 +12,9 @@ from tiny_figures import ONLY, TINY, planned, reproduce, run_jobs_here, shrink
 import nasbench1shot1 as nb
 from nasbench1shot1 import cli
 from nasbench1shot1.experiments.reproduction import progress
+from nasbench1shot1.experiments.reproduction.figure_jobs import open_figure
 from nasbench1shot1.experiments.reproduction.figures import FIGURES as ALL_FIGURES
 from nasbench1shot1.experiments.reproduction.figures import OTHER_FIGURES
-from nasbench1shot1.experiments.reproduction.planning import open_figure
 from nasbench1shot1.experiments.reproduction.progress import FigureProgress
 from nasbench1shot1.experiments.reproduction.reproducing import reproduce as reproduce_figure
 from nasbench1shot1.experiments.reproduction.reproducing import stem

@@ -24,9 +24,9 @@ from nasbench1shot1 import cli
 from nasbench1shot1.black_box_search import studying
 from nasbench1shot1.display.colours import METHODS
 from nasbench1shot1.experiments.reproduction.black_box import BlackBoxResults
+from nasbench1shot1.experiments.reproduction.figure_jobs import open_figure
 from nasbench1shot1.experiments.reproduction.kinds import FigureJob
 from nasbench1shot1.experiments.reproduction.parts import Curve
-from nasbench1shot1.experiments.reproduction.planning import open_figure
 from nasbench1shot1.experiments.reproduction.reproducing import _check_data, check_recorded, reproduce
 from nasbench1shot1.experiments.reproduction.results import Found
 from nasbench1shot1.jobs import pool
@@ -170,7 +170,7 @@ def test_figure_7_draws_the_results_of_its_studies_and_searches_once(tmp_path, h
     assert table.id in all_text(canvas) and ("measured" in all_text(canvas) or "predicted" in all_text(canvas))
     assert [axes.get_xscale() for axes in canvas.axes] == ["log", "log"]
     check_rows(dataclasses.replace(results, found=with_curves(results.found[0], ALL[:7])), [4, 3], bands=[0, 3])
-    assert canvas.caption.startswith("shown: mean and range of 3 searches\n")
+    assert canvas.caption.startswith("Shown: mean and range of 3 searches.\n")
     named = results.draw(colors={"tries": "red"}, labels=["tries", "climbs"])
     assert [line.get_color() for line in named.axes[1].get_lines()] == ["red", METHODS["local-search"]]
     assert [text.get_text() for text in named.legends[0].get_texts()] == ["tries", "climbs"]
@@ -228,7 +228,7 @@ def test_nats_figure_6_searches_each_data_set_separately(tmp_path, here):
     results = open_figure("nats-figure6", ["cifar10/random"]).results(jobs, nb.load_table("nb201"))
     check_rows(dataclasses.replace(results, found=with_curves(results.found[0], ALL)), [5, 4])
     canvas = results.draw()
-    assert canvas.caption.startswith("shown: mean and range of 2 searches\n")
+    assert canvas.caption.startswith("Shown: mean and range of 2 searches.\n")
     assert len(canvas.axes[0].collections) == 1
 
 
@@ -245,7 +245,7 @@ def test_figure_8_has_a_row_for_each_comparison(tmp_path, here):
     texts = all_text(canvas)
     assert "search space 1 and search space 3, 2 searches of 10,000 simulated seconds" in texts
     assert "paper: NAS-Bench-Mini and NAS-Bench-101, 100 searches" in texts
-    assert canvas.caption.startswith("shown: median and range of 2 searches\n")
+    assert canvas.caption.startswith("Shown: median and range of 2 searches.\n")
     renamed = figure.results(jobs, figure.table(jobs, {})).draw(colors={"ageing": "red"}, labels=["ageing", "one"])
     assert [len(axes.collections) for axes in renamed.axes] == [1, 1, 1, 1, 1, 1]  # one curve each
     for row in (0, 4):

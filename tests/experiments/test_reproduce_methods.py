@@ -13,6 +13,7 @@ from tiny_search import FEW
 
 import nasbench1shot1 as nb
 from nasbench1shot1 import registry
+from nasbench1shot1.experiments.reproduction.figure_jobs import open_figure
 from nasbench1shot1.experiments.reproduction.figures import FIGURES
 from nasbench1shot1.experiments.reproduction.method_figures import methods_on
 from nasbench1shot1.experiments.reproduction.method_tables import (
@@ -23,7 +24,6 @@ from nasbench1shot1.experiments.reproduction.method_tables import (
     measures,
     random_regrets,
 )
-from nasbench1shot1.experiments.reproduction.planning import open_figure
 from nasbench1shot1.experiments.reproduction.reproducing import reproduce
 from nasbench1shot1.ground.errors import UserError
 from nasbench1shot1.tables.table import load_table

@@ -18,6 +18,7 @@ from nasbench1shot1.experiments.claims.catalogue import judged, selected
 from nasbench1shot1.experiments.claims.evidence import Records
 from nasbench1shot1.experiments.claims.verdicts import UNDECIDED
 from nasbench1shot1.experiments.comparison.accuracies import compare_accuracies
+from nasbench1shot1.experiments.reproduction.figure_jobs import open_figure
 from nasbench1shot1.experiments.reproduction.figures import FIGURES
 from nasbench1shot1.experiments.reproduction.nasbench201 import PUBLISHED, PUBLISHED_CORRELATIONS, correlations_of
 from nasbench1shot1.experiments.reproduction.nasbench201_figures import (
@@ -28,7 +29,6 @@ from nasbench1shot1.experiments.reproduction.nasbench201_figures import (
     RUNNING,
 )
 from nasbench1shot1.experiments.reproduction.parts import LAST
-from nasbench1shot1.experiments.reproduction.planning import open_figure
 from nasbench1shot1.experiments.reproduction.reproducing import reproduce, show_figure_plan
 
 ONLY = ["any/gdas", "running/random-ws", "batch/random-ws"]

@@ -63,7 +63,7 @@ def test_the_figure_end_to_end(tiny, monkeypatch, capsys):
     jobs = planned("figure3", tiny, only=["s1/darts"], epochs=2)
     results = planning.open_figure("figure3", ["s1/darts"]).results(jobs, table, "range")
     figure = results.draw("paper", colors="red", labels="mine")
-    assert figure.caption.startswith("shown: mean and minimum to maximum, 2 seeds\n")
+    assert figure.caption.startswith("Shown: mean and minimum to maximum, 2 seeds.\n")
     (drawn,) = [line for line in figure.axes[0].get_lines() if line.get_marker() == "o"]
     at_end = frame.query("epoch == 2 and budget == 108 and split == 'test'").iloc[0]
     assert drawn.get_ydata()[-1] == pytest.approx(at_end["spearman_error_mean"]) and drawn.get_color() == "red"

@@ -20,9 +20,9 @@ from warm_process import WarmProcess
 import nasbench1shot1 as nb
 from nasbench1shot1 import cli
 from nasbench1shot1.experiments.reproduction import reproducing
+from nasbench1shot1.experiments.reproduction.figure_jobs import open_figure
 from nasbench1shot1.experiments.reproduction.figures import FIGURES
 from nasbench1shot1.experiments.reproduction.parts import Curve, Panel, Scale
-from nasbench1shot1.experiments.reproduction.planning import open_figure
 from nasbench1shot1.experiments.reproduction.results import Found, Results
 from nasbench1shot1.jobs import pool, process
 from nasbench1shot1.jobs.job import wait_until_free
@@ -155,7 +155,7 @@ def test_every_caption_names_the_band_and_each_spread_has_its_own(finished, tiny
     ):
         band = drawn[spread].legends[0].get_title().get_text().replace("\n", " ")
         assert words in band and "2 seeds" in band
-        assert drawn[spread].caption.startswith(f"shown: {band}\n")
+        assert drawn[spread].caption.startswith(f"Shown: {band}.\n")
     highest = {
         spread: max(float(band.get_paths()[0].vertices[:, 1].max()) for band in figure.axes[0].collections)
         for spread, figure in drawn.items()

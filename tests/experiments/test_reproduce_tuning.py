@@ -21,9 +21,9 @@ import nasbench1shot1 as nb
 from nasbench1shot1.display.colours import METHODS
 from nasbench1shot1.experiments.reproduction import kinds, planning, reproducing
 from nasbench1shot1.experiments.reproduction.costs import tuning_options
+from nasbench1shot1.experiments.reproduction.figure_jobs import open_figure
 from nasbench1shot1.experiments.reproduction.figures import STUDY_SEED
 from nasbench1shot1.experiments.reproduction.kinds import FigureJob
-from nasbench1shot1.experiments.reproduction.planning import open_figure
 from nasbench1shot1.experiments.reproduction.progress import describe_work
 from nasbench1shot1.experiments.reproduction.reproducing import check_recorded
 from nasbench1shot1.experiments.tuning.best import best_of
@@ -203,7 +203,7 @@ def test_table_2_end_to_end(tmp_path, monkeypatch):
     points = [container[0] for container in figure.axes[0].containers]
     assert [point.get_color() for point in points] == [METHODS["gdas"]] * 2
     assert [point.get_markerfacecolor() for point in points] == ["white", METHODS["gdas"]]
-    assert figure.caption.startswith("shown: mean and range of 2 seeds\n")
+    assert figure.caption.startswith("Shown: mean and range of 2 seeds.\n")
     again = io.StringIO()
     reproducing.reproduce("table2", console=Console(file=again, width=120), **arguments)
     assert "5 are finished" in again.getvalue()

@@ -171,7 +171,7 @@ def test_trajectories_take_axes_colours_and_labels():
     assert [text.get_text() for text in legend.get_texts()] == ["first", "GDAS"]
     band = legend.get_title().get_text().replace("\n", " ")
     assert band == "tuned: mean and range of 2 repetitions"
-    assert draw_trajectories({"s1": curves}, *texts).caption.startswith(f"shown: {band}\n")
+    assert draw_trajectories({"s1": curves}, *texts).caption.startswith(f"Shown: {band}.\n")
     with refuses(nb.InvalidInputError, "2 matplotlib axes", "panel"):
         draw_trajectories({"s1": curves, "s2": curves}, *texts, ax=given)
     with refuses(nb.InvalidInputError, "3 labels", "2 curves"):
@@ -185,7 +185,7 @@ def test_only_the_kind_whose_band_was_cut_says_so():
         for kind, method in (("tuned", "darts"), ("black-box", "random"))
     ]
     figure = draw_trajectories({"s1": curves}, "title", "caption", "predicted", spread="std")
-    said = [line.removeprefix("shown: ") for line in figure.caption.splitlines()[:2]]
+    said = [line.removeprefix("Shown: ").removesuffix(".") for line in figure.caption.splitlines()[:2]]
     assert said == [
         "tuned: mean ± standard deviation (cut at 0), 2 repetitions",
         "black-box: mean ± standard deviation, 2 repetitions",
