@@ -25,7 +25,7 @@ import nasbench1shot1 as nb
 from nasbench1shot1.display.axes import save_figure
 from nasbench1shot1.display.canvas import Canvas
 from nasbench1shot1.display.colours import curve_styles
-from nasbench1shot1.ground.bootstrap import draw_resamples, percentile_interval
+from nasbench1shot1.display.curves import band, describe_band
 from nasbench1shot1.one_shot_search.regret_curve import MEAN_LABEL, MEAN_LOOK, draw_mean_regret
 
 TRAVEL = 3.1  # steps × rate of Λ at full scale: 50 epochs of 209 steps at 3e-4
@@ -147,7 +147,7 @@ def collect(folder):
 
 
 def interval(values, factor=1.0):
-    """Return in words a mean with its 95 % bootstrap interval."""
+    """Return in words a mean with its 95 % bootstrap interval, or with the range of few seeds."""
     if len(values) < 2:
         return f"{factor * values[0]:.2f}" if values else "–"
     return "{:.2f} [{:.2f}, {:.2f}]".format(*mean_and_interval(values, factor))
@@ -219,9 +219,8 @@ def draw(collected, space, path):
         legend[MEAN_LABEL] = MEAN_LOOK
         settings_text = ", ".join(f"{place + 1}: {name}" for place, name in enumerate(trained))
         caption = f"{settings_text}\npartly predicted errors of the table {collected['tables'][space]}"
-        band = "mean and 95 % confidence interval (bootstrap) over "
-        band += f"{min(numbers)} to {max(numbers)} seeds; no interval: 1 seed"
-        save_figure(canvas.finish(f"What a minute of a search buys, {space}", caption, legend=legend, band=band), path)
+        shown = f"{describe_band(None, numbers)}; points without a bar: 1 seed"
+        save_figure(canvas.finish(f"What a minute of a search buys, {space}", caption, legend=legend, band=shown), path)
 
 
 def of_setting(runs, space, setting, method):
@@ -230,10 +229,10 @@ def of_setting(runs, space, setting, method):
 
 
 def mean_and_interval(values, factor=1.0):
-    """Return a mean, and the ends of its 95 % bootstrap interval."""
+    """Return a mean, and the ends of its 95 % bootstrap interval, or of the range of few seeds."""
     values = factor * np.asarray(values)
-    means = [values[rows].mean() for rows in draw_resamples(len(values), 10_000, np.random.default_rng(0))]
-    return values.mean(), *percentile_interval(means)
+    low, high = band(values[:, None], "ci")
+    return values.mean(), low[0], high[0]
 
 
 def main():

@@ -10,8 +10,8 @@ from nasbench1shot1.display.axes import checked_axes
 from nasbench1shot1.display.canvas import Canvas
 from nasbench1shot1.display.colours import checked_colors
 from nasbench1shot1.display.data import note_drawn
-from nasbench1shot1.display.layout import EDGE_TEXT, HALF_HEIGHT, Layout
-from nasbench1shot1.display.size_bars import draw_bars, figure_size
+from nasbench1shot1.display.layout import COMPACT, EDGE_TEXT, Layout, in_two_lines
+from nasbench1shot1.display.size_bars import TEXT, bar_limits, draw_bars, figure_size
 from nasbench1shot1.display.style import AnyStyle, look, relative_size, tone
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.reading import Reading
@@ -97,21 +97,56 @@ def draw_cells_alike(
     weights: Sequence[Mapping[str, Any] | None],
     titles: Sequence[str],
     colors: Fills | None = None,
+    *,
+    is_compact: bool = False,
 ) -> None:
     """Draw one architecture on each of several axes, with equal limits, and text of one size on axes of one size.
 
-    Arguments are as for `draw_cell`, one of each per axes, and so are the errors.
+    Arguments are as for `draw_cell`, one of each per axes, and so are the errors. With `is_compact`, operations on
+    nodes have two lines of text, which is larger.
     """
-    drawn = [_drawn(arch, of_epoch) for arch, of_epoch in zip(architectures, weights, strict=True)]
-    graphs = [each for each in drawn if not isinstance(each, Bars)]
-    for graph in graphs:
-        graph.graph["node_characters"] = max(other.graph["node_characters"] for other in graphs)
+    drawn = _alike(architectures, weights, is_compact)
     for each, axes, title in zip(drawn, panels, titles, strict=True):
         _drawing(each, colors)[1](axes)
         axes.set_title(title, fontsize=relative_size(0.9))
     lefts, rights = zip(*(axes.get_xlim() for axes in panels), strict=True)
     for axes in panels:
         axes.set_xlim(min(lefts), max(rights))
+
+
+def text_points(
+    architectures: Sequence[Architecture],
+    weights: Sequence[Mapping[str, Any] | None],
+    width: float,
+    *,
+    is_compact: bool = False,
+) -> float:
+    """Return the size in points of the smallest text of `draw_cells_alike` on axes that are `width` inches wide."""
+    spans, sizes = list[tuple[float, float]](), list[float]()
+    for each in _alike(architectures, weights, is_compact):
+        layout = None if isinstance(each, Bars) else Layout.of(each)
+        spans.append(bar_limits(each) if isinstance(each, Bars) else Layout.of(each).limits[0])
+        sizes.append(TEXT if layout is None else layout.smallest_text)
+    lefts, rights = zip(*spans, strict=True)
+    return 72 * width * min(sizes) / (max(rights) - min(lefts))
+
+
+def _alike(
+    architectures: Sequence[Architecture], weights: Sequence[Mapping[str, Any] | None], is_compact: bool
+) -> "list[networkx.DiGraph[int] | Bars]":
+    """Return what is drawn of several architectures, with space for the longest text in the nodes of all."""
+    drawn = [_drawn(arch, own) for arch, own in zip(architectures, weights, strict=True)]
+    graphs = [each for each in drawn if not isinstance(each, Bars)]
+    if is_compact and graphs and not graphs[0].graph["edge_characters"]:
+        for graph in graphs:
+            for node in graph.nodes.values():
+                node["label"] = in_two_lines(node["label"])
+            lines = [line for node in graph.nodes.values() for line in node["label"].split("\n")]
+            graph.graph |= {COMPACT: True, "node_characters": max(map(len, lines))}
+    longest = max((graph.graph["node_characters"] for graph in graphs), default=0)
+    for graph in graphs:
+        graph.graph["node_characters"] = longest
+    return drawn
 
 
 def is_drawable(arch: Architecture) -> bool:
@@ -242,7 +277,7 @@ def _draw_nodes(
     for node, attributes in graph.nodes.items():
         is_live = node in live
         y = -node * layout.distance
-        corner, size = (left, y - HALF_HEIGHT), (-2 * left, 2 * HALF_HEIGHT)
+        corner, size = (left, y - layout.half_height), (-2 * left, 2 * layout.half_height)
         box = FancyBboxPatch(
             corner,
             *size,
@@ -257,9 +292,12 @@ def _draw_nodes(
             "color": "black" if is_live else tone("#a0a0a0"),
             "zorder": 5,
             "transform": axes.transData,
+            "linespacing": 1.0,
         }
         axes.add_artist(ScaledText(0, y, attributes["label"], fontsize=relative_size(0.8), height=height, **more))
-        note_drawn(axes, "node", "" if is_live else "not on a path", x=node, text=attributes["label"])
+        note_drawn(
+            axes, "node", "" if is_live else "not on a path", x=node, text=" ".join(attributes["label"].split("\n"))
+        )
 
 
 def _fills(graph: "networkx.DiGraph[int]", colors: Fills | None) -> dict[int, str]:

@@ -12,19 +12,21 @@ if TYPE_CHECKING:
 Edge = tuple[int, int]
 Point = tuple[float, float]
 
+COMPACT = "compact"
+"""Attribute of graphs whose layout is compact, with labels of two lines."""
 STRAIGHT, RIGHT, LEFT = 0, 1, -1
-HALF_HEIGHT = 0.22
-"""Half the height of a vertex."""
+HALF_HEIGHT, HALF_HEIGHT_OF_TWO = 0.22, 0.42
+"""Half the height of a vertex, and of a vertex with two lines of text."""
 CHARACTER = 0.66
 """Width of a character, relative to the font size."""
-LARGEST_TEXT = 0.28
-"""Largest font size of vertices."""
+LARGEST_TEXT, LARGEST_OF_TWO = 0.28, 0.36
+"""Largest font size of vertices, and of vertices with two lines of text."""
 EDGE_TEXT = 0.24
 """Font size of edge labels."""
 GAP = 0.12
 """Smallest distance between an edge label and what is beside it."""
-ROUND = 0.24
-"""Sideways extent of an arc without a label, relative to its length."""
+ROUND, ROUND_COMPACT = 0.24, 0.14
+"""Sideways extent of an arc without a label, relative to its length, and in a compact layout."""
 STEEP = 0.76
 """Fraction of its sideways extent that a long arc reaches at the upper edge of a shorter arc's label."""
 
@@ -39,12 +41,15 @@ class Layout:
             vertices, even if the graph lacks some of them.
         vertex_characters: number of characters of the longest text in a vertex.
         edge_characters: number of characters of the longest line of an edge label; 0 if edges do not have labels.
+        is_compact: vertices have two lines of larger text, and arcs are flat. The text is then larger, relative to the
+            width of the picture. Only for edges without labels.
     """
 
     vertices: int
     edges: tuple[Edge, ...]
     vertex_characters: int
     edge_characters: int
+    is_compact: bool = False
 
     @classmethod
     def of(cls, graph: "networkx.DiGraph[int]") -> "Layout":
@@ -55,7 +60,7 @@ class Layout:
         """
         on_vertices, on_edges = graph.graph["node_characters"], graph.graph["edge_characters"]
         edges = tuple(combinations(graph, 2)) if on_edges else tuple(graph.edges)
-        return cls(len(graph), edges, on_vertices, on_edges)
+        return cls(len(graph), edges, on_vertices, on_edges, graph.graph.get(COMPACT, False))
 
     @cached_property
     def sides(self) -> dict[Edge, int]:
@@ -65,17 +70,23 @@ class Layout:
     @property
     def half_width(self) -> float:
         """Half the width of a vertex."""
-        return 0.62 if self.edge_characters else 1.05
+        return 0.62 if self.edge_characters else 1.4 if self.is_compact else 1.05
+
+    @property
+    def half_height(self) -> float:
+        """Half the height of a vertex."""
+        return HALF_HEIGHT_OF_TWO if self.is_compact else HALF_HEIGHT
 
     @property
     def distance(self) -> float:
-        """The distance between adjacent vertices; edge labels need more space."""
-        return 1.7 if self.edge_characters else 1.0
+        """The distance between adjacent vertices; edge labels and second lines need more space."""
+        return 1.7 if self.edge_characters else 1.4 if self.is_compact else 1.0
 
     @property
     def vertex_text(self) -> float:
         """The font size with which all texts fit in their vertices."""
-        return min(LARGEST_TEXT, 2 * self.half_width / (max(self.vertex_characters, 1) * CHARACTER))
+        largest = LARGEST_OF_TWO if self.is_compact else LARGEST_TEXT
+        return min(largest, 2 * self.half_width / (max(self.vertex_characters, 1) * CHARACTER))
 
     @property
     def label_width(self) -> float:
@@ -88,7 +99,7 @@ class Layout:
         An arc with a label passes the labels of shorter arcs on its side.
         """
         if not self.edge_characters:
-            return ROUND * length * self.distance
+            return (ROUND_COMPACT if self.is_compact else ROUND) * length * self.distance
         first = GAP + self.label_width / 2
         return first if length <= 2 else (2 * first + (length - 2) * GAP) / STEEP
 
@@ -97,7 +108,7 @@ class Layout:
         source, target = (vertex * self.distance for vertex in edge)
         if side := self.sides[edge]:
             return (side * self.half_width, -source), (side * self.half_width, -target)
-        return (0.0, -source - HALF_HEIGHT), (0.0, -target + HALF_HEIGHT)
+        return (0.0, -source - self.half_height), (0.0, -target + self.half_height)
 
     def curvature(self, edge: Edge) -> float:
         """Return `rad` of matplotlib's connection style arc3, whose arcs extend by `rad` / 2 of their length."""
@@ -118,7 +129,20 @@ class Layout:
         left, right = (
             self.half_width + margin + (self.bulge(max(found)) if found else 0.0) for found in lengths.values()
         )
-        return (-left, right), (-(self.vertices - 1) * self.distance - 0.4, 0.4)
+        outside = self.half_height + 0.18
+        return (-left, right), (-(self.vertices - 1) * self.distance - outside, outside)
+
+    @property
+    def smallest_text(self) -> float:
+        """The font size of the smallest text."""
+        return min(self.vertex_text, EDGE_TEXT) if self.edge_characters else self.vertex_text
+
+
+def in_two_lines(text: str) -> str:
+    """Return a text, broken at the space at which the longer line is shortest; a single word stays as it is."""
+    words = text.split(" ")
+    breaks = [(" ".join(words[:place]), " ".join(words[place:])) for place in range(1, len(words))]
+    return "\n".join(min(breaks, key=lambda lines: max(map(len, lines)))) if breaks else text
 
 
 def sides(edges: Iterable[Edge]) -> dict[Edge, int]:

@@ -62,7 +62,7 @@ def draw_bars(axes: "Axes", bars: Bars, fills: Mapping[str, str]) -> None:
         axes.add_artist(ScaledText(-SPACE, y, name, ha="right", **more))
         axes.add_artist(ScaledText(LENGTH + SPACE, y, _result(bars, row), ha="left", **more))
         _note(axes, bars, row)
-    axes.set_xlim(_limits(bars))
+    axes.set_xlim(bar_limits(bars))
     axes.set_ylim(-(len(bars.names) - 1) * DISTANCE - HALF_HEIGHT - 0.1, HALF_HEIGHT + 0.1)
     axes.set_aspect("equal")
     axes.set_axis_off()
@@ -78,7 +78,7 @@ def _note(axes: "Axes", bars: Bars, row: int) -> None:
 
 def figure_size(bars: Bars) -> tuple[float, float]:
     """Return the width and height of a figure of one architecture, in inches."""
-    left, right = _limits(bars)
+    left, right = bar_limits(bars)
     return 3.4, 3.4 * (len(bars.names) * DISTANCE + 0.4) / (right - left)
 
 
@@ -96,7 +96,7 @@ def _result(bars: Bars, row: int) -> str:
     return f"{value} ({bars.weights[row][bars.candidates.index(value)]:.2f})"
 
 
-def _limits(bars: Bars) -> tuple[float, float]:
+def bar_limits(bars: Bars) -> tuple[float, float]:
     """Return the horizontal limits of the axes, which leave space for the texts."""
     digits = len(str(max(bars.candidates))) + (len(" (0.00)") if bars.weights is not None else 0)
     left, right = max(map(len, bars.names)) * TEXT * CHARACTER, digits * TEXT * CHARACTER

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from nasbench1shot1.display.axes import AxesList, checked_axes_list, save_figure
 from nasbench1shot1.display.canvas import Canvas
-from nasbench1shot1.display.cells import Fills, describe_drawing, draw_cells_alike, is_drawable
+from nasbench1shot1.display.cells import Fills, describe_drawing, draw_cells_alike, is_drawable, text_points
 from nasbench1shot1.display.colours import checked_labels
 from nasbench1shot1.display.options import figure_style
-from nasbench1shot1.display.style import NARROWEST, AnyStyle, checked_style, look
+from nasbench1shot1.display.style import NARROWEST, AnyStyle, FigureStyle, checked_style, look
 from nasbench1shot1.ground.arguments import whole_number
 from nasbench1shot1.ground.errors import InvalidInputError, value_of
 from nasbench1shot1.ground.files import picture_name
@@ -33,6 +33,10 @@ PER_ROW = 3
 """Largest number of panels in a row; with more, the text would be too small."""
 PANEL_WIDTH, TITLE_HEIGHT = 2.9, 0.47
 """Width of a panel, and height of its title with all margins, in inches."""
+READABLE, SIDES = 6.0, 0.1
+"""Smallest size of text in the paper style, in points, and space at the sides of a panel, in inches."""
+MOST_ROWS = 3
+"""Largest number of rows of panels in the paper style, so that a picture is not taller than a page."""
 TALLEST = 1.25
 """Largest height of a drawn cell, relative to the width of its panel; only cells with few arcs are narrower."""
 
@@ -71,7 +75,8 @@ def draw_cells(
         run: a search, finished or not, or its folder.
         ax: the axes to draw on, one per epoch shown. Default: rows of at most three axes in a new figure with a
             caption that names the table.
-        panels: largest number of epochs, at least 2. Epochs are spread evenly.
+        panels: largest number of epochs, at least 2. Epochs are spread evenly. The paper style has at most three rows,
+            and as many panels in a row as its text can be read in.
         labels: titles of the axes, one per epoch shown. Default: epoch and test regret.
         colors: fill colours of nodes, as in `draw_cell`.
         style: "screen" (default), "paper" (without title and caption, as wide as a column or a page), "dark", an
@@ -95,28 +100,56 @@ def draw_cells(
     if not is_drawable(found.architectures[0]):
         raise InvalidInputError(f"architectures of '{found.config['space']}' cannot be drawn: use a bundled space")
     epochs = _shown_epochs(found, panels)
+    columns, is_compact = _arrangement(found, epochs, checked_style(style)) if ax is None else (len(epochs), False)
+    if ax is None and not checked_style(style).has_texts:
+        epochs = _shown_epochs(found, min(panels, MOST_ROWS * columns))
     titles = checked_labels(labels, [_title(found, epoch) for epoch in epochs], "epoch shown")
     if ax is not None:
         given = checked_axes_list(ax, "epoch shown (panels=)", len(epochs))
         with look(style, given[0]):
             return _draw(found, epochs, given, titles, colors)
-    looked = checked_style(style)
-    rows = -(-len(epochs) // (PER_ROW if looked.has_texts else looked.columns(PER_ROW, NARROWEST)))
+    rows = -(-len(epochs) // columns)
     columns = -(-len(epochs) // rows)
     with Canvas(rows, columns, panel=(PANEL_WIDTH, PANEL_WIDTH), style=style, empty=True) as canvas:
-        drawn = _draw(found, epochs, _centred_panels(canvas.figure, rows, columns, len(epochs)), titles, colors)
+        places = _centred_panels(canvas.figure, rows, columns, len(epochs))
+        drawn = _draw(found, epochs, places, titles, colors, is_compact=is_compact)
         canvas.finish(
             caption=_caption(found, epochs), height=rows * _height(drawn, canvas.figure.get_figwidth() / columns)
         )
         return drawn
 
 
+def _arrangement(run: SearchRecord, epochs: Sequence[int], style: FigureStyle) -> tuple[int, bool]:
+    """Return the largest number of panels in a row, and whether cells are compact, so that text can be read.
+
+    In the paper style, these are the most panels whose text has at least `READABLE` points; nodes have two lines of
+    text only where that allows more of them.
+    """
+    if style.has_texts:
+        return PER_ROW, False
+    shown = learned_weights(run, epochs)
+    architectures, weights = [run.architectures[epoch] for epoch in epochs], [shown.get(epoch) for epoch in epochs]
+    for columns in range(style.columns(PER_ROW, NARROWEST), 1, -1):
+        width = style.figure_width(columns) / columns - SIDES
+        for is_compact in (False, True):
+            if text_points(architectures, weights, width, is_compact=is_compact) >= READABLE:
+                return columns, is_compact
+    return 1, False
+
+
 def _draw(
-    run: SearchRecord, epochs: Sequence[int], panels: "Sequence[Axes]", titles: Sequence[str], colors: Fills | None
+    run: SearchRecord,
+    epochs: Sequence[int],
+    panels: "Sequence[Axes]",
+    titles: Sequence[str],
+    colors: Fills | None,
+    *,
+    is_compact: bool = False,
 ) -> AxesList:
     shown = learned_weights(run, epochs)
     architectures = [run.architectures[epoch] for epoch in epochs]
-    draw_cells_alike(architectures, panels, [shown.get(epoch) for epoch in epochs], titles, colors)
+    weights = [shown.get(epoch) for epoch in epochs]
+    draw_cells_alike(architectures, panels, weights, titles, colors, is_compact=is_compact)
     return AxesList(panels)
 
 

@@ -138,7 +138,7 @@ def test_texts_name_metric_and_unit(table: nb.Table, tmp_path: Path) -> None:
     assert caption([made]).splitlines()[:3] == [
         "Regret in latency edgegpu of the incumbent, the architecture with the best feedback so far. Table "
         f"{table.id}: all final values of latency edgegpu are measured.",
-        "Regret: distance from the best latency edgegpu of all networks of nb201.",
+        "Regret: distance from the best latency edgegpu of all networks of s1.",
         "Objective: latency edgegpu (ms, lower is better).",
     ]
     assert "%" not in screen + repr(made) + caption([made]) + drawn.get_ylabel()

@@ -124,6 +124,11 @@ def test_the_cells_of_a_search_are_drawn_on_given_axes(group, tmp_path):
     page = nb.draw_cells(run, style="paper")[0].figure
     page.draw_without_rendering()
     assert min(text.get_fontsize() for text in page.findobj(ScaledText)) > 6
+    column = nb.draw_cells(run, style=nb.FigureStyle("paper", width="column"))
+    column[0].figure.draw_without_rendering()
+    texts = [text for text in column[0].figure.findobj(ScaledText) if text.get_text()]
+    assert min(text.get_fontsize() for text in texts) >= 6 and len(column) == 3
+    assert "3×3 conv\n0.33" in [text.get_text() for text in texts], "in two lines, so that two cells fit in a row"
     new = nb.draw_cells(run)
     sources = ["" if line["test_measured"] else " (predicted)" for line in run.lines]
     assert all(axes.get_title().endswith(f" %{source}") for axes, source in zip(new, sources, strict=True))
