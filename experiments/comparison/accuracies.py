@@ -17,7 +17,7 @@ from nasbench1shot1.experiments.accuracies import SHOWN, Accuracies
 from nasbench1shot1.experiments.comparison.entries import Entry, SearchEntry
 from nasbench1shot1.experiments.comparison.opening import check_comparable, labels_of, open_entries
 from nasbench1shot1.experiments.rescoring import recorded_table
-from nasbench1shot1.ground.errors import InvalidInputError, option
+from nasbench1shot1.ground.errors import InvalidInputError, option, switch
 from nasbench1shot1.ground.files import PictureFormat, atomic_folder
 from nasbench1shot1.ground.text import line_printer
 from nasbench1shot1.registry import import_trusted
@@ -108,7 +108,7 @@ def compare_accuracies(
 def _searches(entry: Entry) -> Sequence[Any]:
     if not isinstance(entry, SearchEntry):
         raise InvalidInputError(
-            f"{option('accuracies', True)} does not apply to '{entry.folder}' ({entry.kind}): give only searches and "
+            f"{switch('accuracies')} does not apply to '{entry.folder}' ({entry.kind}): give only searches and "
             "groups of seeds"
         )
     return entry.runs

@@ -27,6 +27,7 @@ from nasbench1shot1.experiments.comparison.overviews import (
     distribution_figure,
     profile_figure,
 )
+from nasbench1shot1.experiments.comparison.paper import row_name
 from nasbench1shot1.experiments.comparison.rank_tests import FEWEST, SIGNIFICANT, describe_effect
 from nasbench1shot1.experiments.comparison.sentences import TEST_WORDS, common_time_text
 from nasbench1shot1.experiments.comparison.statistics import COMMON, END, Comparison
@@ -111,7 +112,9 @@ def _results(comparison: Comparison, width: int) -> Screen:
     more = ["std", "anytime", "anytime, log"] if has_all else []
     for name in ("n", f"mean [{interval}]" if any(n > 1 for n in counts) else "mean", "median", "best", *common, *more):
         screen.add_column(name, justify="right", no_wrap=True)
-    for row in comparison.results.to_dict("records"):
+    rows = comparison.results.to_dict("records")
+    for row, contender in zip(rows, comparison.contenders, strict=True):
+        row["label"] = row_name(contender)
         columns = ["final_median", "final_best", *(["common_mean"] if has_clock else [])]
         columns += ["final_std", "anytime_mean", "log_anytime_mean"] if has_all else []
         numbers = [_number(row[column], goal) for column in columns]

@@ -30,7 +30,7 @@ from nasbench1shot1.experiments.comparison.sentences import (
     statistics_text,
     tables_text,
 )
-from nasbench1shot1.experiments.comparison.statistics import ANYTIME, COMMON, END, LOG_ANYTIME, Comparison
+from nasbench1shot1.experiments.comparison.statistics import ANYTIME, COMMON, END, LOG_ANYTIME, Comparison, Contender
 from nasbench1shot1.ground.errors import in_words
 from nasbench1shot1.ground.text import counted, markdown_table
 
@@ -169,7 +169,7 @@ def measure_table(tasks: Tasks) -> PaperTable:
     for name, comparison in tasks.items():
         cells = [_column(comparison, column, _digits(tasks)) for column in columns]
         parts[name if len(tasks) > 1 else ""] = [
-            [Cell(_name(comparison, number)), Cell(f"{len(contender.repetitions):,}"), *(own[number] for own in cells)]
+            [Cell(row_name(contender)), Cell(f"{len(contender.repetitions):,}"), *(own[number] for own in cells)]
             for number, contender in enumerate(comparison.contenders)
         ]
     headings = ["method", "n", *(COLUMNS[name][0] for name in columns)]
@@ -202,27 +202,30 @@ def _has_measure(comparison: Comparison, name: str) -> bool:
     return moment == END or bool(comparison.results[f"{prefix}_{statistic}"].notna().any())
 
 
-def _name(comparison: Comparison, number: int) -> str:
-    contender = comparison.contenders[number]
+def row_name(contender: Contender) -> str:
+    """Return the label of a run in tables, which states if the run is unfinished."""
     return contender.label if contender.entry.progress is None else f"{contender.label} (unfinished)"
 
 
 def _column(comparison: Comparison, name: str, digits: int) -> list[Cell]:
-    """Return the cells of a measure, one for each method."""
+    """Return the cells of a measure, one for each method. Unfinished runs are neither best nor tied."""
     _, prefix, statistic, moment = COLUMNS[name]
     results, goal = comparison.results, comparison.goal
     between = ("low", "high") if statistic == "mean" else ("median_low", "median_high")
     values, lows, highs = (results[f"{prefix}_{of}"].to_numpy(np.float64) for of in (statistic, *between))
     if np.isnan(values).all():
         return [Cell("–") for _ in values]
-    best, p_values = int(np.nanargmin(values)), comparison.p_values(moment)
-    labels = list(results["label"])
+    labels, p_values = list(results["label"]), comparison.p_values(moment)
+    is_done = np.array([of.entry.progress is None for of in comparison.contenders])
+    finished = np.where(is_done, values, np.nan)
+    best = None if np.isnan(finished).all() else int(np.nanargmin(finished))
     cells = []
-    for label, value, low, high in zip(labels, values, lows, highs, strict=True):
-        p = p_values.get(frozenset((label, labels[best])), np.nan)
+    for label, value, low, high, done in zip(labels, values, lows, highs, is_done, strict=True):
+        p = np.nan if best is None or not done else p_values.get(frozenset((label, labels[best])), np.nan)
         text = "–" if np.isnan(value) else goal.number(value, digits)
         interval = "" if np.isnan(low) else f"[{goal.number(low, digits)}, {goal.number(high, digits)}]"
-        cells.append(Cell(text, value == values[best], p >= SIGNIFICANT, interval))
+        is_best = best is not None and bool(done and value == values[best])
+        cells.append(Cell(text, is_best, bool(p >= SIGNIFICANT), interval))
     return cells
 
 
@@ -257,11 +260,13 @@ def _caption(tasks: Tasks, is_of_tasks: bool, ranks: AverageRanks | None = None)
 def _marks_sentence(comparison: Comparison) -> str:
     if len(comparison.contenders) < 2:
         return ""
+    is_open = any(of.entry.progress is not None for of in comparison.contenders)
+    lowest = "lowest value of a finished run" if is_open else "lowest value"
     if not (p_values := comparison.p_values(END)):
-        return f"Bold: lowest value; no rank tests, which need at least {FEWEST} runs of each method."
+        return f"Bold: {lowest}; no rank tests, which need at least {FEWEST} runs of each method."
     test = TEST_WORDS[comparison.test].removeprefix("two-sided ").replace("tests", "test")
     return (
-        f"Bold: lowest value; underlined: not different from it (two-sided {test}, Holm's correction for "
+        f"Bold: {lowest}; underlined: not different from it (two-sided {test}, Holm's correction for "
         f"{counted(len(p_values), 'pair')}, p ≥ {SIGNIFICANT})."
     )
 

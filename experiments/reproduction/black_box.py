@@ -41,9 +41,11 @@ class BlackBoxStudies(CurveResults):
 
     Attributes:
         STATISTIC: the first line of the caption (`statistic`).
+        SHOWS_REGRET: whether the figure shows regrets; otherwise, it shows accuracies.
     """
 
     STATISTIC: ClassVar[str] = ""
+    SHOWS_REGRET: ClassVar[bool] = False
 
     @property
     def statistic(self) -> str:
@@ -74,7 +76,7 @@ class BlackBoxStudies(CurveResults):
     def _caption(self) -> str:
         studies = [found.runs[0] for found in self.found]
         about = filter(None, [self.figure.note, self.statistic, self.budgets()])
-        return "\n".join([*about, *self.unfinished(), caption(studies)])
+        return "\n".join([*about, *self.unfinished(), caption(studies, shows_regret=self.SHOWS_REGRET)])
 
     def budgets(self) -> str:
         """Return the budgets at which the searches train, in words that name the curves if their budgets differ."""
@@ -172,6 +174,7 @@ class BlackBoxResults(BlackBoxStudies):
 class RegretAndECDF(BlackBoxResults):
     """Figure 7 of NAS-Bench-101: mean test regret over simulated seconds, and the ECDF of the final regrets."""
 
+    SHOWS_REGRET = True
     STATISTIC = "right: fraction of searches by final regret; regrets of zero are drawn at the left edge"
 
     def as_table(self) -> pandas.DataFrame:
@@ -203,6 +206,7 @@ class RegretAndECDF(BlackBoxResults):
 class MiniAgainstFull(BlackBoxResults):
     """Figure 8 of NAS-Bench-101: variants of evolution on a small and a large space."""
 
+    SHOWS_REGRET = True
     STATISTIC = (
         "mutation rate: expected number of changed choices; regularized evolution has its default tournament size, 10"
     )

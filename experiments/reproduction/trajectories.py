@@ -124,7 +124,7 @@ class Trajectories(StudyResults):
         black_box = []
         if joined:
             searches = ", ".join(dict.fromkeys(f"{len(study.lines)}" for study in joined))
-            black_box = [f"black-box optimizers: {searches} searches each; {black_box_caption(joined)}"]
+            black_box = [f"Black-box optimizers: {searches} searches each. {black_box_caption(joined)}"]
         incumbent = "incumbent: lowest table validation error so far, at any budget"
         return draw_trajectories(
             panels,

@@ -172,8 +172,12 @@ def zero_note(studies: Sequence[BlackBoxStudy]) -> str:
     return ZERO_NOTE if any((study.regret_curve("range").centre == 0).any() for study in studies) else ""
 
 
-def caption(studies: Sequence[BlackBoxStudy]) -> str:
+def caption(studies: Sequence[BlackBoxStudy], *, shows_regret: bool = True) -> str:
     """Return the text below a figure: incumbent, table, regret, objective, bounds, feedback, zeros.
+
+    Args:
+        studies: the drawn studies.
+        shows_regret: whether the figure shows regrets; otherwise, they are not defined.
 
     Raises InvalidInputError if the objectives or the bounds of the studies differ.
     """
@@ -186,14 +190,15 @@ def caption(studies: Sequence[BlackBoxStudy]) -> str:
         is_partial=any(study.config.get("reference") == PRESENT for study in studies),
         is_bounded=baseline is not None and bool(baseline.described),
     )
+    incumbent = f"{goal.title} of the incumbent, the architecture with the best feedback so far. " * shows_regret
     sentences = (
-        f"{goal.title} of the incumbent, the architecture with the best feedback so far. {_sources(studies)}",
-        f"Regret: {regret}.",
+        f"{incumbent}{_sources(studies)}",
+        f"Regret: {regret}." if shows_regret else "",
         goal.sentence(),
         baseline.sentence if baseline else "",
         feedback,
         *dict.fromkeys(study.origin for study in studies),
-        zero_note(studies),
+        zero_note(studies) if shows_regret else "",
     )
     return "\n".join(filter(None, sentences))
 

@@ -48,8 +48,9 @@ class Report:
     """Reference of the regret. present: the best network in the table, even if the table lacks part of the space.
     Default: the run's option."""
     mark: Mark | None = None
-    """Networks to mark in the pictures: reference points such as 'ResNet cell', or architectures. Their regrets are
-    horizontal lines; in the scatter plot of a ranking, evaluated networks are points."""
+    """Networks to mark in the pictures: reference points such as 'ResNet cell' on nb201 or 'ResNet-like cell' on s1, or
+    architectures. Their regrets are horizontal lines. In the scatter plot of a ranking, evaluated networks are
+    points."""
     allow_module: str | None = None
     """Module that may be imported because the run's config.json names it. Importing a module runs its code."""
     out: Path | None = None

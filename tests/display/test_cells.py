@@ -14,7 +14,7 @@ from matplotlib.transforms import Bbox
 from refusals import refuses
 
 import nasbench1shot1 as nb
-from nasbench1shot1.display.cells import DECIDED
+from nasbench1shot1.display.cells import DECIDED, draw_cells_alike, text_points
 from nasbench1shot1.display.layout import LEFT, RIGHT, STRAIGHT, sides
 from nasbench1shot1.reading import Reading
 
@@ -207,6 +207,30 @@ def test_the_text_of_a_vertex_is_inside_its_box(inches: float) -> None:
             inner = text.get_window_extent()
             assert box.x0 < inner.x0 < inner.x1 < box.x1 and box.y0 < inner.y0 < inner.y1 < box.y1
         assert 1 < max(text.get_fontsize() for text in shown) <= 8
+
+
+@pytest.mark.parametrize("space", ["s1", "s3"])
+def test_two_lines_of_a_compact_cell_are_inside_their_box(space: str) -> None:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+    from matplotlib.patches import FancyBboxPatch
+
+    figure = Figure(figsize=(3.25, 2.5))
+    FigureCanvasAgg(figure).draw()
+    (arch, parameters), panels = drawn(space, seed=0), list(figure.subplots(1, 2))
+    weights = Reading().weights(parameters)
+    draw_cells_alike([arch] * 2, panels, [weights] * 2, ["a", "b"], is_compact=True)
+    figure.draw_without_rendering()
+    for axes in panels:
+        boxes = [patch.get_window_extent() for patch in axes.patches if isinstance(patch, FancyBboxPatch)]
+        shown = [text for text in axes.texts if text.get_text()]
+        assert all(text.get_text().count("\n") == 1 for text in shown[1:-1])
+        for box, text in zip(boxes, shown, strict=True):
+            inner = text.get_window_extent()
+            assert box.x0 < inner.x0 < inner.x1 < box.x1 and box.y0 < inner.y0 < inner.y1 < box.y1
+        width = axes.bbox.width / figure.dpi
+        assert shown[1].get_fontsize() <= text_points([arch], [weights], width, is_compact=True) + 1e-6
+    assert text_points([arch], [weights], 1.5, is_compact=True) > 1.3 * text_points([arch], [weights], 1.5)
 
 
 @pytest.mark.parametrize("inches", [1.0, 3.4, 12.0])

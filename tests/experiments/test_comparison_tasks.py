@@ -1,6 +1,7 @@
 """Runs on several tasks: a panel and a part of the table for each, statistics over all, and texts for a paper."""
 
 import re
+from io import StringIO
 from itertools import product
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pandas
 import pytest
 from matplotlib.figure import Figure
 from refusals import refuses
+from rich.console import Console
 from unrendered import save_unrendered
 
 import nasbench1shot1 as nb
@@ -308,6 +310,18 @@ def test_one_run_per_method_has_no_interval_and_no_test(tmp_path):
     axes = nb.compare(runs)
     assert not axes.collections and "One run per curve." in axes.figure.caption
     assert "No rank tests: they need at least 5 searches of each method." in axes.figure.caption
+
+
+def test_an_unfinished_run_is_not_the_best(tmp_path):
+    running = make.search(tmp_path / "darts", (9, 1), finished=False)
+    done = make.search(tmp_path / "gdas", (9, 8), optimizer="gdas")
+    found = compare_tasks([running, done])
+    (darts, gdas) = found.table().parts[""]
+    assert not any(cell.is_best for cell in darts) and gdas[2].is_best
+    assert "Bold: lowest value of a finished run" in found.table().caption
+    console = Console(file=StringIO(), width=120)
+    output.show(found, [], console)
+    assert "darts (unfinished)" in console.file.getvalue()
 
 
 def test_a_group_that_is_being_written_is_shown_with_what_is_complete(tmp_path):
