@@ -281,7 +281,7 @@ def test_black_box_studies_are_added_to_figures_of_tuned_optimizers(tmp_path):
     assert np.allclose(own["test_regret_mean"], values.mean(axis=0))
     assert np.allclose(own["test_regret_std"], values.std(axis=0, ddof=1))
     texts = all_text(results.draw())
-    assert "black-box optimizers: 3 searches each" in texts
+    assert "Black-box optimizers: 3 searches each." in texts
     assert "black-box optimizers: mean and range of 3 repetitions" in texts
     named = results.draw(colors={"random": "red"}, labels=["tuned", "random search"])
     assert [text.get_text() for text in named.legends[0].get_texts()][:2] == ["tuned", "random search"]
