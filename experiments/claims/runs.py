@@ -22,7 +22,6 @@ from nasbench1shot1.experiments.claims.verdicts import (
     NOT_REPRODUCED,
     UNDECIDED,
     Floats,
-    Interval,
     Level,
     Strength,
     Verdict,
@@ -422,7 +421,7 @@ class Share(RunTest):
     def row(self, part: str, groups: Sequence[Group]) -> Row:
         """Return the share in percent."""
         strength, hits = self.strength(groups), int(groups[0].values.sum())
-        share = Interval(*(100 * value for value in share_of(hits, strength.n)))
+        share = share_of(hits, strength.n).in_percent
         described = self.described(groups, strength)
         return Row(
             part=part,
@@ -464,7 +463,7 @@ class Alike(RunTest):
         verdict = of_share(hits, strength)
         if hits < strength.n:
             verdict = NOT_REPRODUCED if strength.refutes and strength.level == "paper" else UNDECIDED
-        share = Interval(*(100 * value for value in share_of(hits, strength.n)))
+        share = share_of(hits, strength.n).in_percent
         shown = {"value": share, "digits": 0, "unit": " %", **self.described(groups, strength)}
         return Row(part=part, published=self.published(part), verdict=verdict, **shown)
 

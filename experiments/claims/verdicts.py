@@ -53,6 +53,11 @@ class Interval(NamedTuple):
     is_range: bool = False
 
     @property
+    def in_percent(self) -> "Interval":
+        """The interval of a fraction in percent."""
+        return Interval(100 * self.value, 100 * self.low, 100 * self.high, self.is_range)
+
+    @property
     def is_exact(self) -> bool:
         """Whether there is no interval."""
         return math.isnan(self.low)

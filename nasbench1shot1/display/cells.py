@@ -128,7 +128,7 @@ def text_points(
         spans.append(bar_limits(each) if isinstance(each, Bars) else Layout.of(each).limits[0])
         sizes.append(TEXT if layout is None else layout.smallest_text)
     lefts, rights = zip(*spans, strict=True)
-    return 72 * width * min(sizes) / (max(rights) - min(lefts))
+    return float(72 * width * min(sizes) / (max(rights) - min(lefts)))
 
 
 def _alike(
