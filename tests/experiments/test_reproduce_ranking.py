@@ -16,7 +16,7 @@ from nasbench1shot1 import cli
 from nasbench1shot1.experiments.claims.catalogue import judged, selected
 from nasbench1shot1.experiments.claims.evidence import Records
 from nasbench1shot1.experiments.claims.verdicts import UNDECIDED
-from nasbench1shot1.experiments.reproduction import planning
+from nasbench1shot1.experiments.reproduction import figure_jobs
 from nasbench1shot1.one_shot_search import estimate
 
 ARGUMENTS = ["reproduce", "figure3", "--scale", "quick", "--only", "s1/darts", "--epochs", "2", "--workers", "2"]
@@ -27,8 +27,8 @@ STEM = "figure3-s1-darts"
 def tiny(monkeypatch, tmp_path):
     shrink(monkeypatch, "figure3")
     tiny = {"architectures": "8", "images": "40", "resamples": 3}
-    monkeypatch.setitem(planning.RANKING, "quick", tiny)
-    monkeypatch.setitem(planning.RANKED_EPOCHS, "quick", 2)
+    monkeypatch.setitem(figure_jobs.RANKING, "quick", tiny)
+    monkeypatch.setitem(figure_jobs.RANKED_EPOCHS, "quick", 2)
     with quick_ranking():
         yield tmp_path / "figure"
 
@@ -61,7 +61,7 @@ def test_the_figure_end_to_end(tiny, monkeypatch, capsys):
     assert row["spearman_loss_std"] == pytest.approx(pandas.Series(losses).std())
     assert (row["seeds"], row["n"]) == (2, 8)
     jobs = planned("figure3", tiny, only=["s1/darts"], epochs=2)
-    results = planning.open_figure("figure3", ["s1/darts"]).results(jobs, table, "range")
+    results = figure_jobs.open_figure("figure3", ["s1/darts"]).results(jobs, table, "range")
     figure = results.draw("paper", colors="red", labels="mine")
     assert figure.caption.startswith("Shown: mean and minimum to maximum, 2 seeds.\n")
     (drawn,) = [line for line in figure.axes[0].get_lines() if line.get_marker() == "o"]
@@ -123,7 +123,7 @@ def test_at_the_full_scale_all_architectures_are_ranked_and_enas_draws(tmp_path)
 
 
 def test_too_few_images_are_reported_before_any_search(tmp_path, capsys, monkeypatch):
-    monkeypatch.setitem(planning.RANKING, "full", {"architectures": "all", "images": "2000"})
+    monkeypatch.setitem(figure_jobs.RANKING, "full", {"architectures": "all", "images": "2000"})
     out = tmp_path / "figure"
     with pytest.raises(SystemExit):
         cli.main(["reproduce", "figure3", "--images", "cifar10-sample", "--epochs", "1", "--out", str(out)])

@@ -19,7 +19,7 @@ from tiny_figures import planned as planned_at
 
 import nasbench1shot1 as nb
 from nasbench1shot1.display.colours import METHODS
-from nasbench1shot1.experiments.reproduction import kinds, planning, reproducing
+from nasbench1shot1.experiments.reproduction import figure_jobs, kinds, reproducing
 from nasbench1shot1.experiments.reproduction.costs import tuning_options
 from nasbench1shot1.experiments.reproduction.figure_jobs import open_figure
 from nasbench1shot1.experiments.reproduction.figures import STUDY_SEED
@@ -175,7 +175,7 @@ def test_table_2_end_to_end(tmp_path, monkeypatch):
     shrink(monkeypatch, "figure5", {**TINY, "iterations": 3})
     synthetic = {"study": replace(kinds.STUDY, command="synthetic_study:tune")}
     monkeypatch.setattr(kinds, "KINDS", {**kinds.KINDS, **synthetic})
-    monkeypatch.setattr(planning, "KINDS", kinds.KINDS)
+    monkeypatch.setattr(figure_jobs, "KINDS", kinds.KINDS)
     monkeypatch.setattr(WorkerOptions, "open", lambda *_, **__: this_process())
     monkeypatch.setattr(reproducing, "measure", lambda jobs: {job.pace: 1.0 for job in jobs})
     only, said = ["s1/gdas-*"], io.StringIO()
