@@ -187,7 +187,7 @@ def test_one_shot_searches_are_drawn_and_join_table_4(tmp_path, here, monkeypatc
         (["nats-table4-size", "--table", "embedded"], "NAS-Bench-101 nats-size --table"),
         (["nats-figure7-size", "--scale", "quick", "--table", "nb201"], "nb201 nats-size --table"),
         (["nats-figure6-size", "--seconds", "100"], "--seconds --evaluations times"),
-        (["nats-figure6-size", "--seconds", "100", "--evaluations", "5"], "--seconds --evaluations clocks"),
+        (["nats-figure6-size", "--seconds", "100", "--evaluations", "5"], "--seconds --evaluations one"),
         (["nats-figure7", "--images", "cifar10-sample"], "--images nats-figure7"),
         (["nats-figure7", "--evaluations", "5"], "--evaluations nats-figure7"),
         (["nats-figure7-size", "--only", "darts"], "nats-figure7-size darts tas"),
