@@ -21,7 +21,7 @@ CHECKSUM = "meta_sha256"
 
 DATASET_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,49}")
 _COLUMN_NAME = re.compile(r"\w[\w.-]{0,99}")
-_METRIC = re.compile(r"[A-Za-z]\w{0,99}")
+METRIC_NAME = re.compile(r"[A-Za-z]\w{0,99}")
 _MOST_IMAGES = 10_000_000
 
 
@@ -304,7 +304,7 @@ _DEFAULTS = {"epochs": [], "unit": "", "moment": "end", "means": [], "is_same_fo
 
 _METRIC_FIELDS: dict[str, Rule] = {
     "metric": (
-        lambda value, meta: isinstance(value, str) and _METRIC.fullmatch(value) and value not in RESERVED,
+        lambda value, meta: isinstance(value, str) and METRIC_NAME.fullmatch(value) and value not in RESERVED,
         f"a name of letters, digits and _, other than {', '.join(sorted(RESERVED))}",
     ),
     "quantity": (lambda value, meta: _is_text(value), "text, such as 'accuracy' or 'latency'"),

@@ -1,5 +1,6 @@
 """The arrays of a table's columns, filled in from the rows of a data frame."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -7,14 +8,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nasbench1shot1.ground.errors import alternatives
+from nasbench1shot1.ground.errors import InvalidInputError, alternatives
 from nasbench1shot1.tables.columns import Column, Floats, stored_counts, to_counts
 from nasbench1shot1.tables.formats import compact
 from nasbench1shot1.tables.frame_keys import OF_MEANS, Trainings, cell_error
 from nasbench1shot1.tables.frame_metrics import NewColumn
+from nasbench1shot1.tables.to_frame import REPEAT, SEED
 
 _Places = NDArray[np.int64]
 _STORAGE = ("images", "rounded")
+_LARGE, _SPARSE = 2**24, 1000
+"""Number of places above which an array is refused that has more than so many places for each value."""
 
 
 class FrameArrays:
@@ -122,9 +126,24 @@ class FrameArrays:
         repeats = np.maximum(self._repeat[places], 0)
         count = max(int(repeats.max(initial=0)) + 1, new.repeats or 1)
         self.repeats = max(self.repeats, count)
-        array = np.full((self._n_rows, len(epochs), count), np.nan)
+        array = self._empty(new, (self._n_rows, len(epochs), count), len(places))
         array[self._of.rows[places], np.searchsorted(epochs, self._of.epochs[places]), repeats] = values[places]
         return array
+
+    def _empty(self, new: NewColumn, shape: tuple[int, int, int], count: int) -> Floats:
+        """Return an array of NaN; raises InvalidInputError if it would be large, and almost empty."""
+        places = math.prod(shape)
+        if places > max(_LARGE, _SPARSE * count):
+            networks, epochs, repeats = shape
+            advice = f"count the repeats of each network from 0 in the column '{REPEAT}'"
+            advice += f" instead of '{SEED}'" if self.seeds else ""
+            if isinstance(new.about.moment, int):
+                advice = f"correct its name, or {advice}"
+            raise InvalidInputError(
+                f"the column '{new.source}' has {count:,} values, but would need {places:,} places ({networks:,} "
+                f"networks × {epochs:,} epochs × {repeats:,} repeats): {advice}"
+            )
+        return np.full(shape, np.nan)
 
     def _curves(self, new: NewColumn, values: Floats, places: _Places) -> tuple[NDArray[Any], dict[str, Any]]:
         """Return learning curves (R, N, K) of the repeats that have some, and the entry of the column."""
@@ -145,7 +164,7 @@ class FrameArrays:
         )
         self.budgets.add(budget)
         self.repeats = max(self.repeats, int(repeats.max(initial=0)) + 1)
-        array = np.full((self._n_rows, budget, len(repeats)), np.nan)
+        array = self._empty(new, (self._n_rows, budget, len(repeats)), len(places))
         array[self._of.rows[places], epochs - 1, np.searchsorted(repeats, self._repeat[places])] = values[places]
         stored, storage = _stored_with_images(new, array)
         return stored, _entry(new.about, {**new.facts, "repeats": repeats.tolist()}, storage)

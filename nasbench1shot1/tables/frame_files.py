@@ -2,7 +2,7 @@
 
 import csv
 import gzip
-import warnings
+import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING, Any
 from nasbench1shot1.choices import identifiers
 from nasbench1shot1.ground.errors import InvalidInputError, option, quoted_option, unknown_name
 from nasbench1shot1.ground.files import open_regular, reason
+from nasbench1shot1.ground.text import counted
 from nasbench1shot1.space import SearchSpace
-from nasbench1shot1.tables.columns import Column
-from nasbench1shot1.tables.description import Meta
+from nasbench1shot1.tables.columns import RESERVED, STANDARD, Column
+from nasbench1shot1.tables.description import METRIC_NAME, Meta
 from nasbench1shot1.tables.folder import Columns
 from nasbench1shot1.tables.formats import FileFormat, Progress, Report, Source
 from nasbench1shot1.tables.frame_keys import KNOWN_DATASETS
 from nasbench1shot1.tables.from_frame import table_from_frame
-from nasbench1shot1.tables.to_frame import ARCHITECTURE, DATASET
+from nasbench1shot1.tables.to_frame import ARCHITECTURE, DATASET, parse_frame_name
 
 if TYPE_CHECKING:
     import pandas
@@ -72,58 +73,84 @@ class FrameFile(FileFormat):
 
     def table_name(self, path: Path) -> str:
         """Return the file's name without its suffixes."""
-        return next(path.name.removesuffix(suffix) for suffix in reversed(_SUFFIXES) if path.name.endswith(suffix))
+        return next(path.name[: -len(suffix)] for suffix in _SUFFIXES if path.name.lower().endswith(suffix))
 
 
 def is_frame_file(path: Path) -> bool:
     """Return whether a path has the name of a CSV or Parquet file."""
-    return path.name.endswith(_SUFFIXES)
+    return path.name.lower().endswith(_SUFFIXES)
 
 
 def read_frame(path: Path, space: SearchSpace) -> "pandas.DataFrame":
     """Read a CSV or Parquet file with a row for each training of an architecture of a space.
 
-    Texts of architectures and values of hyperparameters are read as they are; "" is a missing value.
+    Texts of architectures and values of hyperparameters are read as they are; "" is a missing value. Numbers are read
+    exactly, so that a frame that was written by `DataFrame.to_csv` comes back.
 
-    Raises InvalidInputError if the file cannot be read, or two columns have one name.
+    Raises InvalidInputError if the file cannot be read, two columns have one name, or a row has more or fewer values
+    than the header has names, as the last row of a file that was not written to its end.
     """
     import pandas
 
     try:
-        if path.suffix == ".parquet":
+        if path.name.lower().endswith(".parquet"):
             return pandas.read_parquet(path)
-        names = _header(path)
+        names, problem = _header(path)
         if len(names) == 1 and (separator := next((mark for mark in ";\t" if mark in names[0]), None)):
             named = "semicolons" if separator == ";" else "tabs"
             raise InvalidInputError(f"{path} separates its columns by {named}: write the file with commas")
         if twice := [name for name in names if names.count(name) > 1]:
             raise InvalidInputError(f"{path} has two columns '{twice[0]}': rename or remove one of them")
+        if problem:
+            raise InvalidInputError(f"{path}: {problem}")
         choices = {} if ARCHITECTURE in names else dict.fromkeys(space.configuration_space())
         texts = {ARCHITECTURE, DATASET, *choices, *identifiers(choices)}
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", pandas.errors.ParserWarning)  # of rows with too many values
-            return pandas.read_csv(
-                path,
-                dtype={name: str for name in names if name in texts},
-                na_values={name: [""] if name in texts else _MISSING for name in names},
-                keep_default_na=False,
-                skip_blank_lines=False,  # rows are counted in messages
-                index_col=False,
-            )
+        return pandas.read_csv(
+            path,
+            dtype={name: str for name in names if name in texts},
+            na_values={name: [""] if name in texts else _MISSING for name in names},
+            keep_default_na=False,
+            skip_blank_lines=False,  # rows are counted in messages
+            index_col=False,
+            **_exact_floats(pandas.__version__),
+        )
     except InvalidInputError:
         raise
     except ImportError as error:
-        raise InvalidInputError(f"{path} cannot be read ({error}): install pyarrow, or give a CSV file") from error
-    except (OSError, ValueError, EOFError, csv.Error, pandas.errors.ParserWarning) as error:
+        raise InvalidInputError(
+            f"{path} cannot be read without pyarrow: run pip install pyarrow, or give a CSV file"
+        ) from error
+    except (OSError, ValueError, EOFError, csv.Error) as error:
         raise InvalidInputError(
             f"{path} cannot be read ({_why(error)}): give a CSV file with one header line"
         ) from error
 
 
-def _header(path: Path) -> list[str]:
-    """Return the names of a CSV file's columns."""
-    with open_regular(path) as plain, gzip.GzipFile(fileobj=plain) if path.suffix == ".gz" else plain as file:
-        return next(csv.reader([file.readline().decode("utf-8-sig")]), [])
+def _header(path: Path) -> tuple[list[str], str]:
+    """Return the names of a CSV file's columns, and the problem of the first row of another length; "" without one.
+
+    pandas would fill a short row with missing values, and cut a long one off.
+    """
+    is_packed = path.name.lower().endswith(".gz")
+    with open_regular(path) as plain, gzip.GzipFile(fileobj=plain) if is_packed else plain as file:
+        rows = csv.reader(io.TextIOWrapper(file, encoding="utf-8-sig", newline=""))
+        names = next(rows, [])
+        for number, row in enumerate(rows, start=1):
+            if len(row) < len(names) and row:  # an empty line is a row of missing values
+                advice = "complete the row, with an empty value for each unknown one"
+            elif any(row[len(names) :]):
+                advice = "quote texts with commas, and write numbers with a decimal point"
+            else:
+                continue
+            counts = f"{counted(len(row), 'value')} for {counted(len(names), 'column')}"
+            return names, f"row {number} has {counts}: {advice}"
+    return names, ""
+
+
+def _exact_floats(version: str) -> dict[str, Any]:
+    """Return the argument with which this version of pandas reads the nearest floats; since 3.1 it always does."""
+    major, minor = map(int, version.split(".")[:2])
+    return {} if (major, minor) >= (3, 1) else {"float_precision": "round_trip"}
 
 
 def _why(error: Exception) -> str:
@@ -144,6 +171,16 @@ def parse_columns(texts: Sequence[str]) -> dict[str, Column]:
                 "latency_pixel:ms:lower"
             )
         name, unit, direction = text.split(":")
+        if not METRIC_NAME.fullmatch(name) or name in RESERVED:
+            raise InvalidInputError(
+                f"{quoted_option('column', text)} gives a metric the name '{name}': rename the column of the file; use "
+                f"letters, digits and _, but not one of {', '.join(sorted(RESERVED))}"
+            )
+        if parse_frame_name(name)[1] in STANDARD:
+            raise InvalidInputError(
+                f"{quoted_option('column', text)} describes a standard metric, whose unit and direction are known: "
+                "remove it"
+            )
         if direction not in ("higher", "lower", ""):
             raise unknown_name("direction", direction, ("higher", "lower"))
         if name in found:

@@ -1,7 +1,8 @@
 """The trainings of a data frame: which architecture, data set, budget and repeat each of its rows belongs to."""
 
+import difflib
 import re
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,8 @@ KNOWN_DATASETS = ("cifar10", "cifar10-valid", "cifar100", "ImageNet16-120")
 OF_MEANS = -1
 """The repeat of a row that has means over repeats."""
 _MOST_EPOCHS, _MOST_REPEATS = 2**31 - 1, 100_000
+_LIKELY = 0.85
+"""Similarity of two names (`difflib`) from which one is probably a misspelling of the other."""
 
 
 @dataclass(frozen=True)
@@ -60,10 +63,16 @@ class Trainings:
         Raises InvalidInputError, which names the row and the column, for a missing column, a missing or invalid key, an
         unknown architecture, or two rows with equal keys.
         """
+        for key, others in ((DATASET, ()), (REPEAT, (SEED,)), (SEED, (REPEAT,))):
+            given = [name for name in frame.columns if plain_name(name) == key]
+            if given and not {key, *others} & set(frame.columns):
+                raise InvalidInputError(f"the column '{shorten(given[0])}' is probably '{key}': rename it")
         named = _architecture_columns(frame, space)
         rows, identity = _rows(frame, space, keys, named)
         datasets, dataset = _datasets(frame, default)
         if EPOCHS not in frame:
+            if likely := similar_name(EPOCHS, frame.columns, ("epoch", "budget")):
+                raise InvalidInputError(f"the column '{shorten(likely)}' is probably '{EPOCHS}': rename it")
             raise InvalidInputError(
                 f"the column '{EPOCHS}' is missing: add it, with the number of epochs of each training"
             )
@@ -120,6 +129,19 @@ def check_no_gaps(frame: "pandas.DataFrame", column: str) -> None:
         raise cell_error(int(np.argmax(gaps)), column, "the value is missing: fill it in, or remove the row")
 
 
+def similar_name(wanted: str, names: Iterable[object], others: Iterable[str] = ()) -> str | None:
+    """Return the name that probably means a wanted column: in capitals, misspelled, or one of other programs' names."""
+    by_plain = {plain_name(name): str(name) for name in names}
+    known = [name for name in (wanted, *others) if name in by_plain]
+    found = known or difflib.get_close_matches(wanted, by_plain, 1, _LIKELY)
+    return by_plain[found[0]] if found else None
+
+
+def plain_name(name: object) -> str:
+    """Return the name of a column in lower case, with _ between its words."""
+    return str(name).strip().lower().replace(" ", "_").replace("-", "_")
+
+
 # Architectures --------------------------------------------------------------------------------------------------------
 
 
@@ -143,6 +165,8 @@ def _architecture_columns(frame: "pandas.DataFrame", space: SearchSpace) -> tupl
     renamed = zip(originals, identifiers(dict.fromkeys(originals)), strict=True)
     names = [name if name in frame or other not in frame else other for name, other in renamed]
     if lacking := [name for name in names if name not in frame]:
+        if likely := similar_name(ARCHITECTURE, frame.columns, ("arch",)):
+            raise InvalidInputError(f"the column '{shorten(likely)}' is probably '{ARCHITECTURE}': rename it")
         raise InvalidInputError(
             f"the column '{ARCHITECTURE}' is missing: add it, or a column for each hyperparameter of {space.name} "
             f"(missing: {', '.join(lacking)})"
@@ -264,7 +288,7 @@ def _whole_numbers(
         numbers = values.to_numpy().astype(np.int64)
     else:
         read = [0 if skip else as_number(value) for value, skip in zip(values.tolist(), skipped, strict=True)]
-        numbers = np.array([-1 if number is None else number for number in read], np.int64)
+        numbers = np.array([-1 if number is None or number > most else number for number in read], np.int64)
     wrong = ((numbers < least) | (numbers > most)) & ~skipped
     if wrong.any():
         place = int(np.argmax(wrong))

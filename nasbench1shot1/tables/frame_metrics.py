@@ -11,7 +11,7 @@ import numpy as np
 
 from nasbench1shot1.ground.errors import InvalidInputError, either, flag, shorten, switch
 from nasbench1shot1.tables.columns import STANDARD, Column, Floats
-from nasbench1shot1.tables.frame_keys import cell_error
+from nasbench1shot1.tables.frame_keys import cell_error, plain_name
 from nasbench1shot1.tables.to_frame import parse_frame_name
 
 if TYPE_CHECKING:
@@ -21,6 +21,8 @@ _INDEX = re.compile(r"Unnamed: \d+|index|level_\d+|__index_level_\d+__")
 """Names under which files have the index of a data frame."""
 _LOOKED_AT = 100
 """Number of values of an unknown column that decide whether it has texts."""
+_POSITIVE = ("ns", "us", "µs", "ms", "s", "min", "h")
+"""Units of times, which are not negative."""
 _DESCRIBED = frozenset(field.name for field in fields(Column))
 
 
@@ -140,6 +142,8 @@ class Metrics:
                 f"unknown column '{name}', which is probably the index of a data frame: write the file with "
                 f"index=False, or {leave_out}"
             )
+        if (plain := plain_name(source)) in STANDARD and plain not in self.frame:
+            return InvalidInputError(f"unknown column '{name}', which is probably '{plain}': rename it, or {leave_out}")
         values = self.frame[source].dropna()
         if values.dtype.kind not in "iufb" and any(_is_text(value) for value in values.head(_LOOKED_AT)):
             return InvalidInputError(f"unknown column '{name}', which does not have numbers: {leave_out}")
@@ -175,9 +179,14 @@ class Metrics:
         unit, quantity = self._unit_and_quantity(source)
         if unit == "fraction":
             return self._fractions(source, values, "accuracy" in quantity)
-        if unit == "s" and (values < 0).any():
-            place = int(np.argmax(values < 0))
-            raise cell_error(place, source, f"'{values[place]:g}' is a negative time: correct it, or leave it empty")
+        standard = None if source in self.given else STANDARD.get(parse_frame_name(source)[1])
+        if (standard or unit in _POSITIVE) and (wrong := values < 0).any():
+            place = int(np.argmax(wrong))
+            raise cell_error(place, source, f"'{values[place]:g}' is negative: correct it, or leave it empty")
+        if standard and standard.fidelity == "exact" and (wrong := values % 1 > 0).any():
+            place = int(np.argmax(wrong))
+            what = f"'{values[place]:g}' is not a whole number: give the number of {quantity}, not of millions"
+            raise cell_error(place, source, what)
         return values
 
     def _unit_and_quantity(self, source: str) -> tuple[str, str]:

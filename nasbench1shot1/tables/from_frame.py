@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from nasbench1shot1.benchmark import benchmark
-from nasbench1shot1.ground.errors import InvalidInputError, option, shorten, unknown_name
+from nasbench1shot1.ground.errors import InvalidInputError, option, quoted_option, shorten, unknown_name
 from nasbench1shot1.space import SearchSpace
-from nasbench1shot1.tables.columns import Column
-from nasbench1shot1.tables.description import MEMBER, Meta, exact_entry, find_problem_of_column
+from nasbench1shot1.tables.columns import STANDARD, Column
+from nasbench1shot1.tables.description import DATASET_NAME, MEMBER, Meta, exact_entry, find_problem_of_column
 from nasbench1shot1.tables.folder import Columns
 from nasbench1shot1.tables.frame_arrays import FrameArrays
 from nasbench1shot1.tables.frame_keys import Trainings, check_spelling
@@ -17,13 +17,15 @@ from nasbench1shot1.tables.frame_metrics import Metrics
 from nasbench1shot1.tables.keys import RowKeys
 from nasbench1shot1.tables.references import PRESENT, incomplete_coverage_error
 from nasbench1shot1.tables.table import Table
-from nasbench1shot1.tables.to_frame import ATTRIBUTE, DATASET
+from nasbench1shot1.tables.to_frame import ARCHITECTURE, ATTRIBUTE, DATASET, EPOCHS, REPEAT, SEED
 from nasbench1shot1.tables.writing import with_columns
 
 if TYPE_CHECKING:
     import pandas
 
 DEFAULT_NAME, DEFAULT_VERSION, DEFAULT_DATASET = "own", "1", "default"
+KEYS = (ARCHITECTURE, DATASET, EPOCHS, REPEAT, SEED)
+"""The columns of a frame that identify trainings."""
 FrameReference = Literal["all", "present"]
 """The networks that define zero regret: all networks of the space, or those that the table has."""
 
@@ -74,10 +76,10 @@ def table_from_frame(
             from 1, and the column.
         OutOfDomainError: the frame lacks networks of the space, and `reference` is not "present".
     """
-    given = columns or {}
-    _check_arguments(frame, space, given, reference)
+    given = {} if columns is None else columns
+    _check_arguments(frame, space, given, dataset, reference)
     keys: type[RowKeys] = space.benchmark.load("keys")
-    before: Mapping[str, Any] = frame.attrs.get(ATTRIBUTE, {})
+    before = _description(frame)
     if dataset is not None and DATASET in frame:
         raise InvalidInputError(
             f"{option('dataset', dataset)} applies to trainings without the column '{DATASET}': remove one of them"
@@ -94,6 +96,8 @@ def table_from_frame(
     metrics = Metrics(frame, datasets, given, described, measured, percent, (source,) if source else ())
     arrays = FrameArrays(trainings, before.get("seeds", ()))
     stored, entries = _columns(frame, trainings, metrics, arrays)
+    if not stored:
+        raise InvalidInputError("the frame has no value of a metric: add a column such as 'validation_accuracy'")
     epochs = sorted({*before.get("epochs", ()), *arrays.budgets}) or sorted(set(trainings.epochs.tolist()))
     objectives = [of for of in before.get("objectives", ()) if {of["validation"], of["test"]} <= set(datasets)]
     replaced = ("columns", "objectives", "reference", "seeds")
@@ -117,7 +121,7 @@ def table_from_frame(
     return _with_reference({**trainings.identity, **stored}, meta, space, reference)
 
 
-def _check_arguments(frame: Any, space: Any, columns: Mapping[str, Column], reference: str) -> None:
+def _check_arguments(frame: Any, space: Any, columns: Any, dataset: Any, reference: str) -> None:
     import pandas
 
     if not isinstance(frame, pandas.DataFrame):
@@ -141,13 +145,42 @@ def _check_arguments(frame: Any, space: Any, columns: Mapping[str, Column], refe
         raise InvalidInputError(f"there are two columns '{twice[0]}': rename or remove one of them")
     if reference not in ("all", PRESENT):
         raise unknown_name("reference", reference, ("all", PRESENT))
+    if dataset is not None and not (isinstance(dataset, str) and DATASET_NAME.fullmatch(dataset)):
+        raise InvalidInputError(
+            f"{quoted_option('dataset', shorten(str(dataset)))} cannot be the name of a data set: use at most 50 "
+            "letters, digits and -"
+        )
+    if not isinstance(columns, Mapping):
+        raise InvalidInputError(f"columns={shorten(repr(columns))} is not a mapping from names to nb.Column: give one")
     for name, column in columns.items():
+        if name in KEYS:
+            raise InvalidInputError(f"the column '{name}' is not a metric: remove its description")
         if not isinstance(column, Column):
             raise InvalidInputError(f"'{name}' is described by {shorten(repr(column))}: give an nb.Column")
         if name not in names:
             raise InvalidInputError(f"the column '{name}' is missing: add it, or remove its description")
         if column.means:
             raise InvalidInputError(f"'{name}' is described with means: write 'mean' in the column 'repeat' instead")
+        if (known := STANDARD.get(column.metric)) and _meaning(column) != _meaning(known):
+            raise InvalidInputError(
+                f"'{name}' is described as {column.metric} with another quantity, split, unit or direction than this "
+                "standard metric has: remove the description, or name another metric"
+            )
+
+
+def _meaning(column: Column) -> tuple[str | None, ...]:
+    """Return what determines how values of a metric are compared."""
+    return column.quantity, column.split, column.unit, column.direction
+
+
+def _description(frame: "pandas.DataFrame") -> Mapping[str, Any]:
+    """Return the description of the table that a frame comes from; empty if it comes from elsewhere."""
+    found = frame.attrs.get(ATTRIBUTE, {})
+    if isinstance(found, Mapping) and isinstance(found.get("columns", {}), Mapping):
+        return found
+    raise InvalidInputError(
+        f"frame.attrs['{ATTRIBUTE}'] is not the description of a table: remove it with frame.attrs.clear()"
+    )
 
 
 def _check_data_sets(columns: Mapping[str, Column], datasets: tuple[str, ...]) -> None:

@@ -76,6 +76,8 @@ def check_own_name(file: Path, out: Path, form: FileFormat | None = None, overwr
     With `overwrite`, another file's table may be replaced. Two files are the same if their paths, sizes and times of
     last change are equal, or their sizes and SHA-256.
     """
+    if out == tables_folder():  # the name of a file such as ".csv" is empty
+        raise InvalidInputError(f"'{file}' does not name a table: rename it, or give a folder with {option('out')}")
     if out.name in bundled_tables() or out.name.startswith("."):
         raise InvalidInputError(f"the name {out.name} is taken: give another folder with {option('out')}")
     if overwrite or not recover_folder(out) or not (out / META).is_file() or not file.exists():

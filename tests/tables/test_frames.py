@@ -1,5 +1,7 @@
 """Tables from data frames and back: exact round trips, and one sentence that names row and column for wrong frames."""
 
+import csv
+import io
 import json
 import sys
 from collections.abc import Callable, Iterator
@@ -17,11 +19,12 @@ from refusals import fails, refuses
 import nasbench1shot1 as nb
 from nasbench1shot1.conformance.table import TableConformance
 from nasbench1shot1.search_spaces.choice_blocks import ChoiceBlockSpace
-from nasbench1shot1.tables.frame_files import parse_columns, read_frame
+from nasbench1shot1.tables.frame_files import _exact_floats, parse_columns, read_frame
 
 TINY = ChoiceBlockSpace(name="tiny", id="tiny-v1", n_parents=(1, 1, 2))
 LATENCY = nb.Column(metric="latency_phone", quantity="latency", unit="ms", direction="lower")
 ENERGY = nb.Column(metric="energy", quantity="energy", unit="mJ", direction="lower")
+UPSIDE_DOWN = nb.Column(metric="test_accuracy", quantity="accuracy", split="test", unit="fraction", direction="lower")
 WIDTHS = Path(__file__).parents[1] / "conformance" / "third_party_benchmark"
 
 
@@ -242,6 +245,22 @@ def at(row: int, column: str, value: Any) -> Callable[[], pd.DataFrame]:
     return change
 
 
+def with_attributes() -> pd.DataFrame:
+    frame = trainings()
+    frame.attrs["nasbench1shot1_table"] = {"columns": 3}
+    return frame
+
+
+def test_a_seed_for_each_training_does_not_fill_the_memory() -> None:
+    numbers = np.repeat(np.arange(15_625), 2)
+    frame = pd.DataFrame({"architecture": numbers, "epochs": 200, "test_accuracy": 0.5})
+    seeds = frame.assign(seed=np.arange(len(frame)))
+    with refuses(nb.InvalidInputError, "test_accuracy", "31,250 repeats", "'repeat' instead of 'seed'"):
+        nb.table_from_frame(seeds, space=nb.search_space("nb201"))
+    few = nb.table_from_frame(seeds.iloc[:9], space=nb.search_space("nb201"), reference="present")
+    assert (few.seeds, few.repeats_of("test_accuracy", 200)) == (tuple(range(9)), (1, 2))
+
+
 def test_a_search_without_a_network_of_the_table_is_reported_so(tmp_path: Path) -> None:
     accuracies = {"validation_accuracy": [0.9], "test_accuracy": [0.9], "training_time": [100.0]}
     frame = pd.DataFrame({"architecture": [14_579], "epochs": [108], **accuracies})
@@ -297,6 +316,31 @@ WRONG: dict[str, tuple[Callable[[], Any], tuple[Any, ...]]] = {
     "an index": (lambda: trainings(**{"Unnamed: 0": 3}), ("Unnamed: 0", "index=False", "frame.drop")),
     "an unknown number": (lambda: trainings(speed=3), ("speed", 'columns={"speed": nb.Column(…)}', "frame.drop")),
     "a missing data set": (lambda: trainings(dataset=None), ("row 1", "dataset")),
+    "a negative loss": (lambda: trainings(test_loss=-0.5), ("row 1", "test_loss", "-0.5", "negative")),
+    "a negative number of parameters": (lambda: trainings(trainable_parameters=-5), ("row 1", "trainable_parameters")),
+    "millions of FLOPs": (lambda: trainings(flops=15.5), ("row 1", "flops", "15.5", "not of millions")),
+    "no metric": (lambda: trainings()[["architecture", "epochs", "repeat"]], ("no value", "validation_accuracy")),
+    "only missing values": (
+        lambda: trainings()[["architecture", "epochs", "repeat"]].assign(test_loss=np.nan),
+        ("no value", "validation_accuracy"),
+    ),
+    "architecture in capitals": (
+        lambda: trainings().rename(columns={"architecture": "Architecture"}),
+        ("'Architecture' is probably 'architecture'",),
+    ),
+    "a misspelled budget": (lambda: trainings().rename(columns={"epochs": "epoch"}), ("'epoch' is probably 'epochs'",)),
+    "a name with a space": (lambda: trainings().rename(columns={"epochs": " epochs"}), ("is probably 'epochs'",)),
+    "a repeat in capitals": (
+        lambda: trainings().rename(columns={"repeat": "Repeat"}),
+        ("'Repeat' is probably 'repeat'",),
+    ),
+    "a metric in capitals": (
+        lambda: trainings().rename(columns={"test_accuracy": "Test Accuracy"}),
+        ("'Test Accuracy', which is probably 'test_accuracy'",),
+    ),
+    "a repeat beyond 64 bits": (at(9, "repeat", "9999999999999999999"), ("row 9", "repeat", "9999999999999999999")),
+    "an endless curve": (lambda: trainings(curve9999999_test_loss=0.5), ("curve9999999_test_loss", "9,999,999 epochs")),
+    "another attribute": (with_attributes, ("nasbench1shot1_table", "frame.attrs.clear()")),
     "a curve that is too long": (
         lambda: trainings(curve50_test_accuracy=0.5),
         ("row 3", "curve50_test_accuracy", "50"),
@@ -325,7 +369,12 @@ def test_a_wrong_frame_is_refused_in_one_sentence(name: str) -> None:
         ({"columns": {"training_time": nb.Column(metric="t", quantity="t", dataset="c100")}}, ("c100", "default")),
         ({"columns": {"training_time": nb.Column(metric="hash", quantity="t")}}, ("hash",)),
         ({"columns": {"training_time": nb.Column(metric="t", quantity="t", epochs=(4,))}}, ("row 3", "108", "4")),
-        ({"name": "", "version": "", "dataset": "a b"}, ("datasets",)),
+        ({"dataset": "a b"}, ('dataset="a b"', "letters")),
+        ({"dataset": 3}, ("3", "letters")),
+        ({"dataset": ""}, ("data set", "letters")),
+        ({"columns": [LATENCY]}, ("columns", "nb.Column")),
+        ({"columns": {"repeat": LATENCY}}, ("repeat", "not a metric")),
+        ({"columns": {"test_accuracy": UPSIDE_DOWN}}, ("test_accuracy", "direction")),
     ],
 )
 def test_wrong_arguments_are_refused_in_one_sentence(options: dict[str, Any], said: tuple[str, ...]) -> None:
@@ -437,7 +486,9 @@ def test_a_csv_file_gives_the_values_of_the_frame(tmp_path: Path) -> None:
     [
         (b"", ("t.csv", "header")),
         (b"architecture,architecture\n1,2\n", ("architecture",)),
-        (b"architecture,epochs\n1,2,3\n", ("t.csv",)),
+        (b"architecture,epochs\n1,2,3\n", ("t.csv", "row 1", "3 values for 2 columns", "decimal point")),
+        (b"architecture,epochs,test_accuracy\n0,108,0.5\n1,108,0,5\n", ("t.csv", "row 2", "4 values", "quote")),
+        (b"architecture,epochs,test_accuracy\n0,108,0.5\n1,108\n", ("t.csv", "row 2", "2 values", "complete the row")),
         (b"\xff\xfe\x00", ("t.csv",)),
         (b"architecture,epochs,test_accuracy\n0,108,0.5\n\n1,108,0.5\n", ("row 2", "architecture")),
         (b"architecture,epochs,test_accuracy\n0,108,good\n", ("row 1", "test_accuracy", "good")),
@@ -460,11 +511,45 @@ def test_a_wrong_file_is_refused_and_nothing_is_written(content: bytes, said: tu
         (["t.csv", "--space", "s1", "--column", "latency"], ("--column", "latency", "NAME:UNIT:DIRECTION")),
         (["t.csv", "--space", "s1", "--column", "a:ms:smaller"], ("smaller", "lower")),
         (["t.csv", "--space", "s1", "--epochs", "4"], ("--epochs",)),
+        (["t.csv", "--space", "s1", "--column", "a b:ms:lower"], ("--column", "'a b'", "rename")),
+        (["t.csv", "--space", "s1", "--column", "source::lower"], ("--column", "'source'", "rename")),
+        (
+            ["t.csv", "--space", "s1", "--column", "test_accuracy:fraction:lower"],
+            ("test_accuracy", "standard", "remove"),
+        ),
+        (["t.csv", "--space", "s1", "--dataset", "a b"], ("--dataset 'a b'",)),
+        (["t.csv", "--space", "s1", "--ignore", "test_accuracy"], ("no value of a metric",)),
     ],
 )
 def test_wrong_options_of_an_import_are_refused(words: list[str], said: tuple[str, ...], tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("architecture,epochs,test_accuracy\n0,108,0.5\n")
     fails(command("table", "import", *words, "--out", "table", cwd=tmp_path), *said)
+
+
+@pytest.mark.parametrize("name", [".csv", "..csv", ".csv.gz"])
+@pytest.mark.usefixtures("home")
+def test_a_file_whose_name_is_a_suffix_does_not_fill_the_folder_of_tables(name: str, tmp_path: Path) -> None:
+    pd.DataFrame({"architecture": [0], "epochs": [108], "test_accuracy": [0.5]}).to_csv(tmp_path / name, index=False)
+    words = ["table", "import", name, "--space", "s1", "--reference", "present"]
+    fails(command(*words, cwd=tmp_path), name, "--out")
+    assert not list(tmp_path.rglob("meta.json"))
+    assert command(*words, "--out", "named", cwd=tmp_path).returncode == 0
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.CSV", "t.csv.gz"])
+@pytest.mark.parametrize("written", [{"lineterminator": "\r\n"}, {"lineterminator": "\r"}, {"encoding": "utf-8-sig"}])
+def test_files_of_other_systems_have_the_same_values(name: str, written: dict[str, Any], tmp_path: Path) -> None:
+    trainings().to_csv(tmp_path / name, index=False, quoting=csv.QUOTE_NONNUMERIC, **written)
+    assert table_of(read_frame(tmp_path / name, TINY)).id == table_of(trainings()).id
+
+
+def test_numbers_are_read_exactly_by_every_version_of_pandas() -> None:
+    assert _exact_floats("2.1.4") == _exact_floats("3.0.3") == {"float_precision": "round_trip"}
+    assert _exact_floats("3.1.1") == _exact_floats("4.0.0") == {}
+    values = np.random.default_rng(0).uniform(0, 1e5, 10_000)
+    text = pd.DataFrame({"x": values}).to_csv(index=False)
+    read = pd.read_csv(io.StringIO(text), **_exact_floats(pd.__version__))
+    np.testing.assert_array_equal(read["x"].to_numpy(), values)
 
 
 def test_descriptions_on_the_command_line() -> None:
