@@ -1,10 +1,13 @@
 """`nb.study_from`: the files of other optimizers as black-box studies, told apart by their names."""
 
 import json
+import re
 import shutil
 import tempfile
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fnmatch import fnmatch
+from itertools import accumulate
 from pathlib import Path
 from traceback import format_exception_only
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -17,11 +20,12 @@ from nasbench1shot1.proposers.configurations import require_extra
 from nasbench1shot1.registry import search_space
 from nasbench1shot1.space import SearchSpace
 from nasbench1shot1.tables.frame_files import is_frame_file, read_frame
+from nasbench1shot1.tables.frame_keys import similar_name
 from nasbench1shot1.tables.references import Reference
 from nasbench1shot1.tables.table import Table
 from nasbench1shot1.tables.to_frame import ARCHITECTURE
 from nasbench1shot1.trajectories.from_frame import NAME, study_from_frame
-from nasbench1shot1.trajectories.trainings import EPOCHS, EVALUATION, LOSS, RUN, SECONDS
+from nasbench1shot1.trajectories.trainings import EPOCHS, EVALUATION, LOSS, OTHER_NAMES, RUN, SECONDS
 
 if TYPE_CHECKING:
     import pandas
@@ -33,6 +37,9 @@ _PARAMETERS = "parameters"
 CLOCK, IS_TRAINED = "finished", "is_trained"
 """The fields with the clock after a training, and whether a proposal was trained at all, under the names that
 `nb.Evaluation` and the adapters use."""
+_FIRST_ROW = re.compile(r"rows? (\d+)")
+_ROW = re.compile(r"\b(rows?|and) (\d+)\b(?=, column '| and \d+, column '| of run ')")
+"""Numbers of rows in messages about frames."""
 _SUCCESS = 1
 """SMAC's `StatusType.SUCCESS`."""
 
@@ -82,17 +89,34 @@ def study_from(
     if not several:
         raise InvalidInputError("no file is given: give at least one file of another optimizer")
     files = [_file(as_path(one, "path")) for one in several]
+    if repeated := [file for place, file in enumerate(files) if file in files[:place]]:
+        raise InvalidInputError(f"'{repeated[0]}' is given twice: remove one of them")
     options: dict[str, Any] = {"table": table, "name": name, "dataset": dataset, "reference": reference, "out": out}
     opened = space if isinstance(space, SearchSpace) else search_space(space or BlackBoxConfig.space)
+    frames = [_frame(file, opened) for file in files]
+    frame = _joined(frames, files)
+    if not losses:
+        frame = frame.drop(columns=LOSS, errors="ignore")
     try:
-        frame = _joined([_frame(file, opened) for file in files], [str(file) for file in files])
-        if not losses:
-            frame = frame.drop(columns=LOSS, errors="ignore")
         return study_from_frame(frame, space, **options)
     except InvalidInputError as error:
-        if len(files) == 1 and quote(error).startswith(("row ", "rows ", "the column", "there are two")):
-            raise InvalidInputError(f"'{files[0]}': {quote(error)}") from error
+        if named := _with_file(quote(error), frames, files):
+            raise InvalidInputError(named) from error
         raise
+
+
+def _with_file(text: str, frames: "Sequence[pandas.DataFrame]", files: Sequence[Path]) -> str | None:
+    """Return a message about joined frames with the file that it is about, and with the numbers of this file's rows.
+
+    None for a message about anything but rows and columns.
+    """
+    if (row := _FIRST_ROW.match(text)) is None:
+        is_about_columns = text.startswith(("the column", "there are two"))
+        return f"'{files[0]}': {text}" if is_about_columns and len(files) == 1 else None
+    ends = list(accumulate(map(len, frames)))
+    place = bisect_left(ends, int(row[1]))
+    before = ends[place] - len(frames[place])
+    return f"'{files[place]}': " + _ROW.sub(lambda found: f"{found[1]} {int(found[2]) - before}", text)
 
 
 def _file(path: Path) -> Path:
@@ -145,19 +169,24 @@ def _rows(runs: Runs) -> list[Record]:
     return rows
 
 
-def _joined(frames: "list[pandas.DataFrame]", names: Sequence[str]) -> "pandas.DataFrame":
-    """Return the runs of several files in one frame; raises InvalidInputError if their columns differ."""
+def _joined(frames: "list[pandas.DataFrame]", files: Sequence[Path]) -> "pandas.DataFrame":
+    """Return the runs of several files in one frame; a file without names of runs is one run.
+
+    Raises InvalidInputError if the columns of the files differ.
+    """
     import pandas
 
     if len(frames) == 1:
         return frames[0]
-    for frame, name in zip(frames, names, strict=True):
+    for frame, file in zip(frames, files, strict=True):
+        if RUN in frame:
+            frame[RUN] = [run if pandas.isna(run) else f"{file}: {run}" for run in frame[RUN]]
+        elif similar_name(RUN, frame.columns, OTHER_NAMES[RUN]) is None:
+            frame[RUN] = str(file)
         if differing := sorted(set(map(str, frame.columns)) ^ set(map(str, frames[0].columns))):
             raise InvalidInputError(
-                f"'{names[0]}' and '{name}' do not have the same fields ({', '.join(differing)}): read them separately"
+                f"'{files[0]}' and '{file}' do not have the same fields ({', '.join(differing)}): read them separately"
             )
-        if RUN in frame:
-            frame[RUN] = [f"{name}: {run}" for run in frame[RUN]]
     return pandas.concat(frames, ignore_index=True)
 
 

@@ -1,6 +1,5 @@
 """The trainings of a frame: what another program trained, in which run and order, and the incumbents of each run."""
 
-import difflib
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from nasbench1shot1.choices import snap
 from nasbench1shot1.ground.errors import InvalidInputError, alternatives, shorten
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.space import SearchSpace
-from nasbench1shot1.tables.frame_keys import cell_error, read_architectures
+from nasbench1shot1.tables.frame_keys import cell_error, plain_name, read_architectures, similar_name
 from nasbench1shot1.tables.to_frame import ARCHITECTURE
 
 if TYPE_CHECKING:
@@ -25,12 +24,13 @@ if TYPE_CHECKING:
 RUN, SECONDS, EVALUATION, EPOCHS, LOSS = "run", "seconds", "evaluation", "epochs", "validation_error"
 OPTIONAL = (SECONDS, EVALUATION, EPOCHS, LOSS)
 _ACCURACIES = tuple(f"{split}_{what}" for split in ("val", "valid", "validation") for what in ("acc", "accuracy"))
-_OTHER_NAMES = {
+OTHER_NAMES = {
     RUN: ("search", "seed", "repeat"),
     EPOCHS: ("epoch", "budget", "budgets"),
     LOSS: ("val_error", "valid_error", *_ACCURACIES),
 }
 """Names that other programs give to columns without which other values are assumed."""
+_MOST_EVALUATIONS = 2**31 - 1
 ROUNDING = 1e-5
 """Largest difference between a recorded validation error and the table's, for files with rounded values."""
 
@@ -199,9 +199,10 @@ def _check_columns(frame: "pandas.DataFrame") -> None:
         if names.count(name) > 1:
             raise InvalidInputError(f"there are two columns '{name}': remove one of them")
     for wanted in (RUN, *OPTIONAL):
-        if wanted not in names and (likely := _other_name(wanted, names)):
+        others = [name for name in names if name not in (RUN, *OPTIONAL)]
+        if wanted not in names and (likely := similar_name(wanted, others, OTHER_NAMES.get(wanted, ()))):
             advice = "rename or remove it"
-            if _plain(likely) in _ACCURACIES:
+            if plain_name(likely) in _ACCURACIES:
                 advice = "replace each accuracy by 1 - accuracy and rename the column, or remove it"
             raise InvalidInputError(f"the column '{shorten(likely)}' is probably '{wanted}': {advice}")
     if SECONDS not in names and EVALUATION not in names:
@@ -211,18 +212,6 @@ def _check_columns(frame: "pandas.DataFrame") -> None:
         )
     if not len(frame):
         raise InvalidInputError("the frame has no rows: give a row for each training")
-
-
-def _other_name(wanted: str, names: Sequence[str]) -> str | None:
-    """Return the name that probably means an optional column: misspelled, in capitals, or another program's."""
-    by_plain = {_plain(name): name for name in names if name not in (RUN, *OPTIONAL)}
-    known = [name for name in (wanted, *_OTHER_NAMES.get(wanted, ())) if name in by_plain]
-    found = known or difflib.get_close_matches(wanted, by_plain, 1, 0.85)
-    return by_plain[found[0]] if found else None
-
-
-def _plain(name: str) -> str:
-    return name.strip().lower().replace(" ", "_").replace("-", "_")
 
 
 def _name(value: Any, place: int) -> str:
@@ -251,11 +240,11 @@ def _numbers(frame: "pandas.DataFrame", name: str) -> list[float] | None:
             number = float("nan" if value is None or isinstance(value, bool) else value)
         except (TypeError, ValueError):
             number = math.nan
-        least = {EVALUATION: 1.0, SECONDS: 0.0}.get(name, -math.inf)
-        is_fit = math.isfinite(number) and number >= least and (name != EVALUATION or number.is_integer())
+        least, most = {EVALUATION: (1.0, _MOST_EVALUATIONS), SECONDS: (0.0, math.inf)}.get(name, (-math.inf, math.inf))
+        is_fit = math.isfinite(number) and least <= number <= most and (name != EVALUATION or number.is_integer())
         if not is_fit or (name == EPOCHS and number <= 0):
             wanted = {
-                EVALUATION: "a whole number from 1",
+                EVALUATION: f"a whole number from 1 to {_MOST_EVALUATIONS}",
                 SECONDS: "a number of seconds, at least 0",
                 EPOCHS: "a positive number",
             }.get(name, "a number")

@@ -262,3 +262,51 @@ def test_csv_files_keep_the_texts_of_choices(tmp_path: Path) -> None:
     pd.DataFrame(by_text).to_csv(tmp_path / "texts.csv", index=False)
     found, texts = (nb.study_from(tmp_path / name, "nb201") for name in ("mine.csv", "texts.csv"))
     assert found.lines == texts.lines and len(found.to_frame()) == len(found.trajectory)
+
+
+def test_each_csv_file_without_names_of_runs_is_a_run(tmp_path: Path) -> None:
+    early, late = ({"seconds": [at, at + 1.0], "architecture": [5, 700]} for at in (1.0, 3.0))
+    for name, content in {"early.csv": early, "late.csv": late, "named.csv": {"run": ["A", "B"], **early}}.items():
+        pd.DataFrame(content).to_csv(tmp_path / name, index=False)
+    paths = [tmp_path / "early.csv", tmp_path / "late.csv"]
+    both = nb.study_from(paths, "nb201")
+    assert both.config["trajectory"]["runs"] == [str(path) for path in paths]
+    assert [line["evaluations"] for line in both.lines] == [2, 2]
+    assert both.lines[0] == nb.study_from(paths[0], "nb201").lines[0]
+    three = nb.study_from([paths[0], tmp_path / "named.csv"], "nb201")
+    names = three.config["trajectory"]["runs"]
+    assert names == [str(paths[0]), f"{tmp_path / 'named.csv'}: A", f"{tmp_path / 'named.csv'}: B"]
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("seconds,architecture\n1,5\n2,99999\n", ("row 2", "architecture", "99999")),
+        ("seconds,architecture\n1,5\n2,700\n1,9\n", ("row 3", "seconds", "in row 2 of run")),
+        ("evaluation,seconds,architecture\n1,1,5\n2,2,7\n2,3,9\n", ("rows 2 and 3", "evaluation")),
+        ("run,seconds,architecture\n,1,5\n,2,7\n", ("row 1", "run", "missing")),
+        ("Run,seconds,architecture\n1,1,5\n2,2,7\n", ("'Run'", "'run'")),
+        ("seconds,architecture,validation_error\n1,5,0.26416\n2,5,0.5\n", ("row 2", "validation_error", "0.5")),
+        ("seconds,architecture\n1,5\n2\n", ("row 2", "1 value for 2 columns")),
+        ("evaluation,architecture\n1,5\n9999999999,7\n", ("row 2", "evaluation", "9999999999")),
+    ],
+)
+def test_a_problem_of_one_of_several_files_names_the_file_and_its_row(
+    content: str, said: tuple[str, ...], tmp_path: Path
+) -> None:
+    rows = [row.split(",") for row in content.splitlines()]
+    good = pd.DataFrame([rows[1]] * 1, columns=rows[0]).replace({"": "A"})
+    good.to_csv(tmp_path / "good.csv", index=False)
+    (tmp_path / "bad.csv").write_text(content)
+    is_named = rows[0][0] != "Run"
+    with refuses(nb.InvalidInputError, *said, *["bad.csv"] * is_named):
+        nb.study_from([tmp_path / "good.csv", tmp_path / "bad.csv"], "nb201", out=tmp_path / "study")
+    with refuses(nb.InvalidInputError, "bad.csv", *said):
+        nb.study_from(tmp_path / "bad.csv", "nb201", out=tmp_path / "study")
+    assert not (tmp_path / "study").exists()
+
+
+def test_a_file_is_given_once(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("seconds,architecture\n1,5\n")
+    with refuses(nb.InvalidInputError, "a.csv", "twice"):
+        nb.study_from([tmp_path / "a.csv", tmp_path / "a.csv"], "nb201")

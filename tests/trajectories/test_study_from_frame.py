@@ -134,6 +134,11 @@ BAD: dict[str, tuple[dict[str, Any], tuple[object, ...]]] = {
     "a third name of an error": ({"Valid Error": 0.4}, ("Valid Error", "validation_error")),
     "an accuracy": ({"validation_accuracy": 0.6}, ("validation_accuracy", "validation_error", "1 - accuracy")),
     "an abbreviated accuracy": ({"validation_acc": 0.6}, ("validation_acc", "validation_error", "1 - accuracy")),
+    "an architecture in capitals": (
+        {"architecture": None, "Architecture": 5},
+        ("'Architecture' is probably 'architecture'", "rename"),
+    ),
+    "too many trainings": ({"seconds": None, "evaluation": [1, 2, 1e300] * 2}, ("row 3", "evaluation", "1e+300")),
     "missing run": ({"run": [0, 0, None, 1, 1, 1]}, ("row 3", "run")),
     "NA as run": ({"run": pd.array([0, 0, None, 1, 1, 1], "Int64")}, ("row 3", "run", "missing")),
     "missing architecture": ({"architecture": ["5", "6", "7", None, "8", "9"]}, ("row 4", "architecture")),
