@@ -222,6 +222,8 @@ def test_a_list_has_comments_hashes_and_indices(tmp_path: Path) -> None:
     file = tmp_path / "list.txt"
     file.write_text(f"# cells\n\n  {CELL}  # a comment\n{nb.load_table().hashes([7])[0]}\n")
     assert [entry.place for entry in read_list(file)] == [f"line 3 of {file}", f"line 4 of {file}"]
+    file.write_text(file.read_text().replace("# cells\n", "").replace("\n", "\r\n"), encoding="utf-8-sig", newline="")
+    assert [entry.x for entry in read_list(file)] == [CELL, nb.load_table().hashes([7])[0]]  # as Windows writes it
     of, networks = networks_of(read_list(file), None)
     assert of.name == "nasbench101" and networks == [cell, nb.load_table().network(7)]
     of, networks = networks_of(listed([THIRD, EDGES]), None)  # the other entry determines the index's table
