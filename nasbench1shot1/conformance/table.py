@@ -61,9 +61,9 @@ class TableConformance:
             assert every.validation_accuracy.shape == (len(names), table.repeats)
             of_row = [_mean(values) for values in every.validation_accuracy]
             np.testing.assert_allclose(of_row, mean.validation_accuracy, rtol=1e-12)
-            for repeat in range(table.repeats):
+            for place, repeat in enumerate(table.seeds or range(table.repeats)):
                 one = table.query(names, run=repeat, dataset=dataset)
-                np.testing.assert_array_equal(one.validation_accuracy, every.validation_accuracy[:, repeat])
+                np.testing.assert_array_equal(one.validation_accuracy, every.validation_accuracy[:, place])
 
     def test_random_repeat_is_drawn_from_generator(self, table: Table, names: list[str]) -> None:
         of = table.datasets[0]
@@ -111,7 +111,7 @@ class TableConformance:
         with pytest.raises(OutOfDomainError):
             table.query(names[0], epochs=max(table.epochs) + 1, dataset=of)
         repeats = [values.shape[2] for values in table.columns().values() if values.ndim == 3]
-        for repeat in (max([table.repeats, *repeats]), -1):
+        for repeat in (max([table.repeats, *repeats, *table.seeds]) + 1, -1):
             with pytest.raises(OutOfDomainError):
                 table.query(names[0], run=repeat, dataset=of)
         with pytest.raises(InvalidInputError):

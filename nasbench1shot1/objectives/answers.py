@@ -28,8 +28,8 @@ class Evaluation:
         costs: cost of each objective, lower is better: 1 - accuracy, or as `Column.cost` defines it.
         seconds: cost of the training in simulated seconds; 1 if the table has no training times.
         finished: the clock after the training, in simulated seconds.
-        repeat: number of the repeat of the table; "mean" if only the mean over repeats is known, None if nothing was
-            trained.
+        repeat: number of the repeat of the table, which is its position in `table.seeds` if the table has seeds; "mean"
+            if only the mean over repeats is known, None if nothing was trained.
         is_trained: False for a proposal outside the space or the bounds, which takes no simulated time and does not
             count. Its `costs` are the worst possible ones.
         violations: for each bound, the cost minus the limit, which is positive if the bound is violated; empty without

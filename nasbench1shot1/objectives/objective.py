@@ -126,8 +126,8 @@ class Objective:
                 of choice indices, in the order of `choices`.
             epochs: training epochs. A number that is not a budget of the table is rounded down to a budget, or up to
                 the smallest budget. Default: `default_epochs`.
-            seed: the repeat of the table, given by its number or training seed. It has no effect if the table has one
-                value. Default: a random one, drawn as in `nb.black_box`.
+            seed: the repeat of the table, given by its training seed or number, as for `run` of `Table.query`. It has
+                no effect if the table has one value. Default: a random one, drawn as in `nb.black_box`.
 
         Raises:
             BudgetSpent: the search is over; nothing is charged.

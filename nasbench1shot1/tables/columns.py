@@ -502,6 +502,8 @@ def choose_repeat(
 ) -> Repeat:
     """Check `run` of `Table.query`; convert "random" to a random repeat per item, and a seed to its repeat.
 
+    Other numbers are those of repeats, unless some seeds are the numbers of other repeats, as for the seeds 1, 2 and 3.
+
     `trained` returns which repeats each item has, (*shape, repeats); only these are drawn.
     """
     if isinstance(run, str):
@@ -511,7 +513,8 @@ def choose_repeat(
     number = whole_number("run", run, "'mean', 'random', 'all' or the number of a repeat")
     if number in seeds:
         return seeds.index(number)
-    if not 0 <= number < repeats:
+    is_ambiguous = any(place != seed < repeats for place, seed in enumerate(seeds))  # numbers that are other seeds
+    if not 0 <= number < repeats or is_ambiguous:
         if seeds:
             raise OutOfDomainError(f"the table {table} has no seed {number}: choose {alternatives(seeds)}")
         known = "0, its only repeat" if repeats == 1 else f"0 to {repeats - 1}"

@@ -79,9 +79,10 @@ class Table(TableRows):
             epochs: the number of epochs: a budget, that is, the end of the trainings with so many epochs; or with
                 `budget`, any epoch of longer trainings. Default: `budget`, or else the full budget.
             run: "mean" for the mean over the repeats; "random" for a random repeat of each item among the repeats for
-                which it has an accuracy; "all" for all repeats on a last axis; or the number or seed of a repeat. The
-                values of missing repeats are NaN; means ignore them. "mean" and "all" use each metric's own repeats.
-                If the table has only the mean over repeats of a metric, "random" gives this mean, and a number NaN.
+                which it has an accuracy; "all" for all repeats on a last axis; or the seed or number of a repeat.
+                Numbers are refused if seeds such as 1, 2 and 3 are also the numbers of other repeats. The values of
+                missing repeats are NaN; means ignore them. "mean" and "all" use each metric's own repeats. If the table
+                has only the mean over repeats of a metric, "random" gives this mean, and a number NaN.
             rng: generator for "random".
             halfway: return the values half-way through the training instead of at its end.
             dataset: the training, one of `datasets`; required if the table has several.

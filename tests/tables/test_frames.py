@@ -79,6 +79,33 @@ class TestOwnTable(TableConformance):
         return table_of(trainings(), name="own-tiny", source="made up")
 
 
+class TestTableWithSeeds(TableConformance):
+    @pytest.fixture
+    def table(self) -> nb.Table:
+        return table_of(with_seeds(1, 2))
+
+
+def with_seeds(first: int, second: int) -> pd.DataFrame:
+    frame = trainings()
+    return frame.assign(seed=np.where(frame["repeat"] == 0, first, second)).drop(columns="repeat")
+
+
+def test_a_number_means_a_repeat_unless_it_may_be_taken_for_a_seed() -> None:
+    arch, frame = nb.Architecture.parse(trainings()["architecture"][0]), trainings()
+    values = frame["test_accuracy"][:2].tolist()
+
+    def read(table: nb.Table, *runs: int) -> list[float]:
+        return [table.query(arch, 4, run=run).test_accuracy for run in runs]
+
+    assert read(table_of(frame), 0, 1) == values
+    assert read(table_of(with_seeds(0, 4)), 0, 1, 4) == [*values, values[1]]
+    assert read(table_of(with_seeds(777, 888)), 0, 1, 777, 888) == [*values, *values]
+    shifted = table_of(with_seeds(1, 2))
+    assert read(shifted, 1, 2) == values
+    with refuses(nb.OutOfDomainError, "no seed 0", "1 or 2"):
+        read(shifted, 0)
+
+
 def part_of(table: nb.Table, every: int) -> nb.Table:
     """A table with every so many rows of another one."""
     columns, meta = table.columns(), table.description
