@@ -105,7 +105,7 @@ def read_frame(path: Path, space: SearchSpace) -> "pandas.DataFrame":
             raise InvalidInputError(f"{path}: {problem}")
         choices = {} if ARCHITECTURE in names else dict.fromkeys(space.configuration_space())
         texts = {ARCHITECTURE, DATASET, *choices, *identifiers(choices)}
-        return pandas.read_csv(
+        frame: pandas.DataFrame = pandas.read_csv(
             path,
             dtype={name: str for name in names if name in texts},
             na_values={name: [""] if name in texts else _MISSING for name in names},
@@ -114,6 +114,7 @@ def read_frame(path: Path, space: SearchSpace) -> "pandas.DataFrame":
             index_col=False,
             **_exact_floats(pandas.__version__),
         )
+        return frame
     except InvalidInputError:
         raise
     except ImportError as error:

@@ -63,10 +63,10 @@ class Trainings:
         Raises InvalidInputError, which names the row and the column, for a missing column, a missing or invalid key, an
         unknown architecture, or two rows with equal keys.
         """
-        for key, others in ((DATASET, ()), (REPEAT, (SEED,)), (SEED, (REPEAT,))):
-            given = [name for name in frame.columns if plain_name(name) == key]
-            if given and not {key, *others} & set(frame.columns):
-                raise InvalidInputError(f"the column '{shorten(given[0])}' is probably '{key}': rename it")
+        for key, alternative in ((DATASET, DATASET), (REPEAT, SEED), (SEED, REPEAT)):
+            likely = [name for name in frame.columns if plain_name(name) == key]
+            if likely and key not in frame and alternative not in frame:
+                raise InvalidInputError(f"the column '{shorten(likely[0])}' is probably '{key}': rename it")
         named = _architecture_columns(frame, space)
         rows, identity = _rows(frame, space, keys, named)
         datasets, dataset = _datasets(frame, default)
