@@ -64,9 +64,9 @@ class Trainings:
         unknown architecture, or two rows with equal keys.
         """
         for key, alternative in ((DATASET, DATASET), (REPEAT, SEED), (SEED, REPEAT)):
-            likely = [name for name in frame.columns if plain_name(name) == key]
-            if likely and key not in frame and alternative not in frame:
-                raise InvalidInputError(f"the column '{shorten(likely[0])}' is probably '{key}': rename it")
+            meant = [name for name in frame.columns if plain_name(name) == key]
+            if meant and key not in frame and alternative not in frame:
+                raise InvalidInputError(f"the column '{shorten(meant[0])}' is probably '{key}': rename it")
         named = _architecture_columns(frame, space)
         rows, identity = _rows(frame, space, keys, named)
         datasets, dataset = _datasets(frame, default)
