@@ -73,7 +73,8 @@ def study_from(
 
     Args:
         path: a file, or a folder that has one. Several paths are several runs of one optimizer. Files:
-            CSV or Parquet (`*.csv`, `*.csv.gz`, `*.parquet`): the columns of `nb.study_from_frame`.
+            CSV or Parquet (`*.csv`, `*.csv.gz`, `*.parquet`): the columns of `nb.study_from_frame`. A file without the
+            column `run` is one run.
             Optuna: a journal (`*.journal`, `*.log`) or SQLite storage (`*.db`, `*.sqlite`, `*.sqlite3`). Each study in
             it is a run.
             SMAC: `runhistory.json`. Syne Tune: `results.csv.zip`. NePS: `full.csv`. hpbandster: `results.json` with
