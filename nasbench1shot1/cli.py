@@ -163,7 +163,7 @@ def _overview() -> str:
         [
             "usage: nb1shot1 COMMAND [--options]",
             "",
-            "One-shot neural architecture search on NAS-Bench-101, NAS-Bench-201 and NATS-Bench.",
+            "One-shot architecture search on NAS-Bench-101, NAS-Bench-201 and NATS-Bench.",
             "",
             *lines,
             "",
