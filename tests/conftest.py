@@ -102,8 +102,8 @@ busy alone."""
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """Use two processes more than there are cores: tests of processes and clusters wait most of their time."""
-    return usable_cores() + 2
+    """Use one process more than there are cores: tests of processes and clusters wait most of their time."""
+    return usable_cores() + 1
 
 
 def pytest_collection_finish() -> None:
