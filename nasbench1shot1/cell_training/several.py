@@ -287,9 +287,10 @@ def _job(group: TrainingGroup, config: TrainingOptions, network: Mapping[str, An
 def check_table_folder(folder: Path, group: TrainingGroup) -> None:
     """Raise InvalidInputError if a folder contains anything but a table that a group's table can replace.
 
-    Such a table has trainings with the same options, and no network or seed that the group lacks. Errors of writing are
-    also raised.
+    Such a table has trainings with the same options and images, and no network or seed that the group lacks. Errors of
+    writing are also raised.
     """
+    from nasbench1shot1.cell_training.tabulating import shared_options
     from nasbench1shot1.tables.folder import META
     from nasbench1shot1.tables.table import load_table
     from nasbench1shot1.tables.writing import check_target
@@ -299,10 +300,13 @@ def check_table_folder(folder: Path, group: TrainingGroup) -> None:
         return
     old = load_table(str(folder.absolute()))
     made = old.info().get("trainings")
-    options = made.get("options") if isinstance(made, dict) else None
+    made = made if isinstance(made, dict) else {}
+    options = shared_options(made["options"]) if "options" in made else None
+    images = {training.config["images_sha256"] for training in group.runs}  # none before the first training
+    has_images = not images or images == set(made.get("images_sha256", ()))
     ours = {_identifier(group.network(entry)) for entry in group.networks}
     is_part = set(old.hashes(range(len(old)))) <= ours and set(old.seeds) <= set(group.seeds)
-    if options != group.options or not is_part:
+    if options != shared_options(group.options) or not has_images or not is_part:
         raise InvalidInputError(
             f"'{folder}' contains the table {old.id}, which is not an earlier table of these trainings: choose another "
             f"{option('into')}"
@@ -316,6 +320,7 @@ def _identifier(network: Any) -> str:
 
 def _write_table(group: TrainingGroup, folder: Path, console: "Console") -> None:
     table = group.table(folder.resolve().name)
+    check_table_folder(folder, group)  # now the images of the trainings are known
     table.save(folder)
     line_printer(console)(f"Table {table.id}: {folder}")
 

@@ -1,6 +1,7 @@
 """The columns of a table from finished trainings, with a repeat for each seed."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -122,13 +123,18 @@ def _origin(of: Benchmark, options: Mapping[str, Any], trainings: Sequence[Train
             "and times are measured; times are seconds on the machine that trained the networks."
         ),
         "trainings": {
-            "options": dict(options),
+            "options": shared_options(options),
             "images": parts,
             "images_sha256": sorted({training.config["images_sha256"] for training in trainings}),
             "is_protocol": is_protocol,
             "environments": _environments(trainings),
         },
     }
+
+
+def shared_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of trainings as a table records them: an image file by its name, without its folder."""
+    return {**options, "images": Path(options["images"]).name}
 
 
 def _environments(trainings: Sequence[Training]) -> list[dict[str, Any]]:

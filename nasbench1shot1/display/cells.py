@@ -124,9 +124,13 @@ def text_points(
     """Return the size in points of the smallest text of `draw_cells_alike` on axes that are `width` inches wide."""
     spans, sizes = list[tuple[float, float]](), list[float]()
     for each in _alike(architectures, weights, is_compact):
-        layout = None if isinstance(each, Bars) else Layout.of(each)
-        spans.append(bar_limits(each) if isinstance(each, Bars) else Layout.of(each).limits[0])
-        sizes.append(TEXT if layout is None else layout.smallest_text)
+        if isinstance(each, Bars):
+            spans.append(bar_limits(each))
+            sizes.append(TEXT)
+        else:
+            layout = Layout.of(each)
+            spans.append(layout.limits[0])
+            sizes.append(layout.smallest_text)
     lefts, rights = zip(*spans, strict=True)
     return float(72 * width * min(sizes) / (max(rights) - min(lefts)))
 

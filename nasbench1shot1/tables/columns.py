@@ -502,7 +502,8 @@ def choose_repeat(
 ) -> Repeat:
     """Check `run` of `Table.query`; convert "random" to a random repeat per item, and a seed to its repeat.
 
-    Other numbers are those of repeats, unless some seeds are the numbers of other repeats, as for the seeds 1, 2 and 3.
+    A number that is not a seed is the position of a repeat. It is refused if a seed is also the position of another
+    repeat, as for the seeds 1, 2 and 3.
 
     `trained` returns which repeats each item has, (*shape, repeats); only these are drawn.
     """

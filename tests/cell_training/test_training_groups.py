@@ -294,6 +294,22 @@ def test_the_table_of_other_trainings_is_not_replaced(group: nb.TrainingGroup, i
     assert (table / "meta.json").read_bytes() == before and not (tmp_path / "run").exists()
 
 
+def test_a_table_records_the_name_of_its_image_file_and_is_not_replaced_after_training_on_another(
+    group: nb.TrainingGroup, images: Path, tmp_path: Path
+) -> None:
+    table = group.folder.parent / "table"
+    before = (table / "meta.json").read_bytes()
+    assert nb.load_table(table).info()["trainings"]["options"]["images"] == images.name
+    assert str(images.parent).encode() not in before
+    with np.load(images) as arrays:
+        changed = {name: arrays[name] for name in arrays.files}
+    changed["images"] = 255 - changed["images"]
+    np.savez(tmp_path / images.name, **changed)
+    with refuses(nb.InvalidInputError, str(table), options="into"):
+        train(tmp_path / "run", tmp_path / images.name, [EDGES, THIRD], seeds=(0, 4), into=table)
+    assert (table / "meta.json").read_bytes() == before
+
+
 @pytest.mark.parametrize("given", [["--seeds", "0-1"], ["--into", "t"], ["--workers", "2"]])
 def test_options_of_lists_need_a_list(given: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with exits(capsys, given[0], "--list"):
