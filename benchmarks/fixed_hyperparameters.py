@@ -19,7 +19,7 @@ rate; the other seeds choose the rate of each architecture by mean validation ac
 The reference is the same rate in both parts, so that the two differ only by their seeds. Values are means over the
 choices of the seed.
 
-`agree` compares the test accuracies of trainings with those of the benchmark's table, after its largest budget. All
+`agree` compares the test accuracies of trainings with those that the benchmark's table has for its largest budget. All
 intervals are 95 % percentile intervals over resampled architectures.
 """
 
@@ -147,7 +147,7 @@ def grid(folders, number):
 
 
 def agree(folder, table):
-    """Print and return the rank correlation of mean test accuracies with those of a table."""
+    """Print and return the rank correlation between mean test accuracies of trainings and those in a table."""
     group, _, test = accuracies(folder)
     trained = test.mean(axis=1).to_numpy()
     metrics = nb.load_table(table).query(list(test.index), dataset=group.options.get("dataset"))

@@ -176,9 +176,9 @@ def correlation_table(ranked: Sequence[Ranked]) -> Markup:
 
 TABLE_NOTE = (
     "ρ: Spearman's correlation with the true errors, and its 95 % interval (bootstrap over architectures). Kendall's "
-    "τ, P@10 % and regret are those of one-shot errors. P@10 %: the share of the tenth ranked best that is in the "
-    "truly best tenth. Regret: the true error of the architecture ranked first, minus the smallest one of all ranked "
-    "architectures."
+    "τ, P@10 % and regret are computed from one-shot errors. P@10 %: of the tenth of the architectures that is ranked "
+    "best, the share that belongs to the truly best tenth. Regret: the true error of the architecture ranked first, "
+    "minus the smallest one of all ranked architectures."
 )
 
 

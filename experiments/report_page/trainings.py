@@ -24,6 +24,7 @@ SPLITS = tuple(name.removesuffix("_accuracy") for name in reversed(ACCURACIES))
 """The images on which trainings are evaluated: test, validation and train."""
 SHORTEST = 13
 """Length to which names of networks are cut if they still differ: "cell-" and eight digits of a hash."""
+WORDS = {"test": "test", "validation": "validation", "train": "training"}
 IN_TABLES = ("test", "validation")
 
 
@@ -59,7 +60,7 @@ def _networks(subject: Subject) -> Iterator[Trained]:
 
 
 def _short(names: Sequence[str]) -> list[str]:
-    """Return the beginnings of different names, such as those of hashes, that still differ."""
+    """Return the shortest prefixes of one length, at least `SHORTEST`, by which all names can be told apart."""
     most = max(map(len, names))
     length = next(n for n in range(SHORTEST, most + SHORTEST) if len({name[:n] for name in names}) == len(names))
     return [name[:length] for name in names]
@@ -102,9 +103,9 @@ def learning_curves(networks: Sequence[Trained], spread: Spread | None, most: in
     axes = [
         {
             "key": split,
-            "name": {"train": "Training"}.get(split, split.capitalize()),
+            "name": WORDS[split].capitalize(),
             "label": "training epochs",
-            "vertical": f"{ {'train': 'training'}.get(split, split) } error [%]",
+            "vertical": f"{WORDS[split]} error [%]",
             "steps": False,
             "log": False,
             "floor": rounded(100 * log_floor(found.values())),
@@ -182,14 +183,13 @@ class Trainings:
     @cached_property
     def rows(self) -> list[tuple[str, Training, Looked | None]]:
         """The label of the network of each training, the training, and the values of its table."""
-        tables = dict[str | None, Table]()
-        found = []
-        for of in self.networks:
-            for training in of.trainings:
-                name = self.scoring.table or training.OPTIONS.BENCHMARK.table
-                table = tables.setdefault(name, tables.get(name) or load_table(name))
-                found.append((of.label, training, looked_up(training, table)))
-        return found
+        trainings = [(of.label, training) for of in self.networks for training in of.trainings]
+        names = [self.scoring.table or training.OPTIONS.BENCHMARK.table for _, training in trainings]
+        tables = {name: load_table(name) for name in set(names)}
+        return [
+            (label, training, looked_up(training, tables[name]))
+            for (label, training), name in zip(trainings, names, strict=True)
+        ]
 
     def table(self) -> Markup:
         """Return the sortable table of the accuracies; without columns of a table if it has none of the networks."""
