@@ -34,6 +34,7 @@ from nasbench1shot1.experiments.rank_correlation import kendall, spearman
 from nasbench1shot1.ground.bootstrap import draw_resamples, percentile_interval
 
 RESAMPLES = 2_000
+GOOD = 0.7  # accuracy of networks that are not among the very poor ones
 MEASURES = {"spearman": spearman, "kendall": kendall}
 
 
@@ -157,6 +158,11 @@ def agree(folder, table):
     for name, measure in MEASURES.items():
         found[name] = interval(lambda rows: measure(trained[rows], known[rows]), len(trained))  # noqa: B023
         print("{}: {value:.2f} [{low:.2f}, {high:.2f}]".format(name, **found[name]))
+    good, best = known > GOOD, int(trained.argmax())
+    found["good"] = {"networks": int(good.sum()), "spearman": spearman(trained[good], known[good])}
+    found["best"] = {"accuracy": float(trained[best]), "regret": float(known.max() - known[best])}
+    print("above {:.0%} in the table: {networks} networks, spearman {spearman:.2f}".format(GOOD, **found["good"]))
+    print("best trained network: {accuracy:.1%}; its regret among these networks: {regret:.1%}".format(**found["best"]))
     return found
 
 
