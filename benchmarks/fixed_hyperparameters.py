@@ -7,7 +7,7 @@
     done
     python benchmarks/fixed_hyperparameters.py rank rate-0.02 rate-0.1 rate-0.5 --out ranks.json
     python benchmarks/fixed_hyperparameters.py grid rate-* decay-* --number 50 --out grid.json
-    python benchmarks/fixed_hyperparameters.py agree rate-0.1 --out agreement.json
+    python benchmarks/fixed_hyperparameters.py agree rate-* --out agreement.json
 
 Benchmarks train all architectures with one set of hyperparameters. NAS-Bench-101 chose it by a grid search that
 maximised the mean accuracy of 50 random architectures (section 2.2); `grid` repeats that choice with groups of
@@ -32,6 +32,7 @@ import numpy as np
 import nasbench1shot1 as nb
 from nasbench1shot1.experiments.rank_correlation import kendall, spearman
 from nasbench1shot1.ground.bootstrap import draw_resamples, percentile_interval
+from nasbench1shot1.ground.text import counted
 
 RESAMPLES = 2_000
 GOOD = 0.7  # accuracy of networks that are not among the very poor ones
@@ -121,28 +122,37 @@ def rank(folders):
 
 
 def grid(folders, number):
-    """Print and return the mean accuracies of the first networks with each setting, for the first seed."""
+    """Print and return the mean accuracies of the first networks with each setting, for the first seed.
+
+    Settings share their networks, so differences from the best one have narrower intervals than the means.
+    """
+    groups = sorted(map(accuracies, folders), key=lambda group: -group[1].iloc[:number, 0].mean())
+    chosen = groups[0][1].iloc[:number, 0]
     found = []
-    for group, validation, test in map(accuracies, folders):
-        first, tested = (frame.iloc[:number, 0].to_numpy() for frame in (validation, test))
+    for group, validation, test in groups:
+        first, tested = (frame.iloc[:number, 0] for frame in (validation, test))
+        assert first.index.equals(chosen.index)
+        columns = np.stack([first, first - chosen], axis=1)
         found.append(
             {
                 "learning_rate": group.options["learning_rate"],
                 "weight_decay": group.options["weight_decay"],
                 "networks": len(first),
-                "validation_accuracy": interval(lambda rows: float(first[rows].mean()), len(first)),  # noqa: B023
+                # the mean, and its difference from the best mean
+                "validation_accuracy": interval(lambda rows: columns[rows].mean(axis=0), len(first)),  # noqa: B023
                 "test_accuracy": float(tested.mean()),
             }
         )
-    found.sort(key=lambda setting: -setting["validation_accuracy"]["value"])
 
-    print("| learning rate | weight decay | networks | mean validation accuracy | mean test accuracy |")
+    print("| learning rate | weight decay | mean validation accuracy | difference from the best | mean test accuracy |")
     print("|---|---|---|---|---|")
     for setting in found:
-        value, low, high = (100 * setting["validation_accuracy"][end] for end in ("value", "low", "high"))
+        ends = 100 * np.array([setting["validation_accuracy"][end] for end in ("value", "low", "high")])
+        (value, low, high), (difference, *between) = ends.T
+        difference = "{:.1f} % [{:.1f}, {:.1f}]".format(difference, *between) if any(between) else "best"
         print(
-            f"| {setting['learning_rate']:g} | {setting['weight_decay']:g} | {setting['networks']} "
-            f"| {value:.1f} % [{low:.1f}, {high:.1f}] | {100 * setting['test_accuracy']:.1f} % |"
+            f"| {setting['learning_rate']:g} | {setting['weight_decay']:g} | {value:.1f} % [{low:.1f}, {high:.1f}] "
+            f"| {difference} | {100 * setting['test_accuracy']:.1f} % |"
         )
     return found
 
@@ -154,7 +164,8 @@ def agree(folder, table):
     metrics = nb.load_table(table).query(list(test.index), dataset=group.options.get("dataset"))
     known = metrics.test_accuracy
     found = {"networks": len(trained), "seeds": test.shape[1]}
-    print(f"{len(trained)} networks, {test.shape[1]} seeds, against the test accuracies of {table}")
+    seeds = counted(test.shape[1], "seed")
+    print(f"{folder}: {len(trained)} networks, {seeds}, against the test accuracies of {table}")
     for name, measure in MEASURES.items():
         found[name] = interval(lambda rows: measure(trained[rows], known[rows]), len(trained))  # noqa: B023
         print("{}: {value:.2f} [{low:.2f}, {high:.2f}]".format(name, **found[name]))
@@ -178,7 +189,7 @@ def main():
     settings.add_argument("folders", nargs="+", help="one group of trainings per setting")
     settings.add_argument("--number", type=int, default=50, help="number of networks of each group")
     agreement = commands.add_parser("agree", help="compare trainings with a benchmark's table")
-    agreement.add_argument("folder", help="a group of trainings")
+    agreement.add_argument("folders", nargs="+", help="groups of trainings")
     agreement.add_argument("--table", default="nb201")
     for command in (ranking, settings, agreement):
         command.add_argument("--out", type=Path, help="JSON file of the results")
@@ -191,7 +202,7 @@ def main():
     elif given.command == "grid":
         found = grid(given.folders, given.number)
     else:
-        found = agree(given.folder, given.table)
+        found = {Path(folder).name: agree(folder, given.table) for folder in given.folders}
     if given.out:
         given.out.write_text(json.dumps(found, indent=1) + "\n")
 
