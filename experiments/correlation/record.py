@@ -19,6 +19,7 @@ from nasbench1shot1.runs.folder import CONFIG, SUMMARY, damaged_file_error
 from nasbench1shot1.runs.options import recorded_options
 from nasbench1shot1.runs.record import RunRecord
 from nasbench1shot1.space import OneShotSpace
+from nasbench1shot1.tables.frame_files import exact_floats
 
 if TYPE_CHECKING:
     import pandas
@@ -182,7 +183,8 @@ class Ranking(RunRecord):
             raise self.unfinished_error()
         try:
             with open_regular(self.folder / name) as file:
-                return pandas.read_csv(file)
+                frame: pandas.DataFrame = pandas.read_csv(file, **exact_floats(pandas.__version__))
+                return frame
         except (OSError, ValueError) as error:
             raise blocked_error(self.folder / name, error) or DamagedFileError(
                 f"{self.folder / name} cannot be read: restore it, or rank again"

@@ -112,7 +112,7 @@ def read_frame(path: Path, space: SearchSpace) -> "pandas.DataFrame":
             keep_default_na=False,
             skip_blank_lines=False,  # rows are counted in messages
             index_col=False,
-            **_exact_floats(pandas.__version__),
+            **exact_floats(pandas.__version__),
         )
         return frame
     except InvalidInputError:
@@ -148,7 +148,7 @@ def _header(path: Path) -> tuple[list[str], str]:
     return names, ""
 
 
-def _exact_floats(version: str) -> dict[str, Any]:
+def exact_floats(version: str) -> dict[str, Any]:
     """Return the argument with which this version of pandas reads the nearest floats; since 3.1 it always does."""
     major, minor = map(int, version.split(".")[:2])
     return {} if (major, minor) >= (3, 1) else {"float_precision": "round_trip"}

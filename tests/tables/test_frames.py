@@ -19,7 +19,7 @@ from refusals import fails, refuses
 import nasbench1shot1 as nb
 from nasbench1shot1.conformance.table import TableConformance
 from nasbench1shot1.search_spaces.choice_blocks import ChoiceBlockSpace
-from nasbench1shot1.tables.frame_files import _exact_floats, parse_columns, read_frame
+from nasbench1shot1.tables.frame_files import exact_floats, parse_columns, read_frame
 
 TINY = ChoiceBlockSpace(name="tiny", id="tiny-v1", n_parents=(1, 1, 2))
 LATENCY = nb.Column(metric="latency_phone", quantity="latency", unit="ms", direction="lower")
@@ -571,11 +571,11 @@ def test_files_of_other_systems_have_the_same_values(name: str, written: dict[st
 
 
 def test_numbers_are_read_exactly_by_every_version_of_pandas() -> None:
-    assert _exact_floats("2.1.4") == _exact_floats("3.0.3") == {"float_precision": "round_trip"}
-    assert _exact_floats("3.1.1") == _exact_floats("4.0.0") == {}
+    assert exact_floats("2.1.4") == exact_floats("3.0.3") == {"float_precision": "round_trip"}
+    assert exact_floats("3.1.1") == exact_floats("4.0.0") == {}
     values = np.random.default_rng(0).uniform(0, 1e5, 10_000)
     text = pd.DataFrame({"x": values}).to_csv(index=False)
-    read = pd.read_csv(io.StringIO(text), **_exact_floats(pd.__version__))
+    read = pd.read_csv(io.StringIO(text), **exact_floats(pd.__version__))
     np.testing.assert_array_equal(read["x"].to_numpy(), values)
 
 
