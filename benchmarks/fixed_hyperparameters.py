@@ -5,22 +5,26 @@
       nb1shot1 train --list architectures.txt --seeds 0-2 --scale quick --epochs 4 --images IMAGES \\
         --learning-rate $rate --out rate-$rate
     done
+    for decay in 0.00005 0.005; do
+      nb1shot1 train --list architectures.txt --seeds 0 --scale quick --epochs 4 --images IMAGES \\
+        --learning-rate 0.1 --weight-decay $decay --out decay-$decay
+    done
     python benchmarks/fixed_hyperparameters.py rank rate-0.02 rate-0.1 rate-0.5 --out ranks.json
     python benchmarks/fixed_hyperparameters.py grid rate-* decay-* --number 50 --out grid.json
     python benchmarks/fixed_hyperparameters.py agree rate-* --out agreement.json
 
 Benchmarks train all architectures with one set of hyperparameters. NAS-Bench-101 chose it by a grid search that
-maximised the mean accuracy of 50 random architectures (section 2.2); `grid` repeats that choice with groups of
-trainings.
+maximised the mean accuracy of 50 random architectures (section 2.2); `grid` applies this criterion to groups of
+trainings, one group per setting.
 
 `rank` compares the ranking by test accuracy at each fixed learning rate with the ranking at the rate that is best for
 each architecture. Noise alone makes two rankings differ, so seeds are split: one seed gives the ranking at the fixed
-rate; the other seeds choose the rate of each architecture by mean validation accuracy, and give its mean test accuracy.
-The reference is the same rate in both parts, so that the two differ only by their seeds. Values are means over the
-choices of the seed.
+rate. The other seeds select the rate of each architecture by mean validation accuracy; the tuned ranking uses the mean
+test accuracy at that rate over these seeds. As a reference, the same rate is used in both parts, so that they differ
+only in their seeds. Correlations are means over all ways to hold out one seed.
 
-`agree` compares the test accuracies of trainings with those that the benchmark's table has for its largest budget. All
-intervals are 95 % percentile intervals over resampled architectures.
+`agree` compares the test accuracies of trainings with the test accuracies of a benchmark's table at its largest budget.
+All intervals are 95 % percentile intervals over resampled architectures.
 """
 
 import argparse
@@ -51,7 +55,7 @@ def accuracies(folder):
     """Return a group of trainings, and its validation and test accuracies: a row per network, a column per seed."""
     group = nb.open_run(folder)
     if not group.is_finished:
-        raise SystemExit(f"the trainings in {folder} are not finished")
+        raise SystemExit(f"the trainings in {folder} are not finished: repeat the command that started them")
     trainings = group.to_frame()
     order = trainings.network.unique()
     return group, *(
@@ -61,9 +65,9 @@ def accuracies(folder):
 
 
 def interval(measured, networks):
-    """Return a measured value (…) with its interval over resampled networks, as lists.
+    """Return a measured value and its 95 % interval over resampled networks, as lists.
 
-    `measured` is a function of the numbers of networks.
+    `measured` takes an array of network indices and returns a number or an array.
     """
     drawn = [measured(rows) for rows in draw_resamples(networks, RESAMPLES, np.random.default_rng(0))]
     low, high = percentile_interval(drawn)
@@ -71,9 +75,9 @@ def interval(measured, networks):
 
 
 def split_by_seeds(validation, test, measure):
-    """Return, for each fixed rate, how its ranking agrees with itself, with tuned rates, and the difference, (L, 3).
+    """Return the rank correlations of each fixed rate with itself and with tuned rates, and their difference, (L, 3).
 
-    `validation` and `test` are (rates, architectures, seeds).
+    `validation` and `test` are (L rates, architectures, seeds).
     """
     rates, networks, seeds = test.shape
     found = np.zeros((seeds, rates, 3))
@@ -89,7 +93,7 @@ def split_by_seeds(validation, test, measure):
 
 
 def rank(folders):
-    """Print and return the rank correlations of fixed and tuned rates, and how often each rate is the best."""
+    """Print and return how well rankings at fixed rates agree with tuned ones, and how often each rate is best."""
     groups = sorted(map(accuracies, folders), key=lambda group: group[0].options["learning_rate"])
     for _, _, test in groups[1:]:
         assert test.index.equals(groups[0][2].index) and test.columns.equals(groups[0][2].columns)
@@ -122,9 +126,9 @@ def rank(folders):
 
 
 def grid(folders, number):
-    """Print and return the mean accuracies of the first networks with each setting, for the first seed.
+    """Print and return the mean accuracies of the first `number` networks with each setting, for the first seed.
 
-    Settings share their networks, so differences from the best one have narrower intervals than the means.
+    All settings use the same networks, so differences from the best setting have narrower intervals than the means.
     """
     groups = sorted(map(accuracies, folders), key=lambda group: -group[1].iloc[:number, 0].mean())
     chosen = groups[0][1].iloc[:number, 0]
@@ -181,18 +185,18 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
     listing = commands.add_parser("list", help="print a list of architectures")
-    listing.add_argument("--space", default="nb201")
-    listing.add_argument("--number", type=int, default=60)
+    listing.add_argument("--space", default="nb201", help="search space (default: nb201)")
+    listing.add_argument("--number", type=int, default=60, help="number of architectures (default: 60)")
     ranking = commands.add_parser("rank", help="compare fixed learning rates with tuned ones")
-    ranking.add_argument("folders", nargs="+", help="one group of trainings per learning rate")
-    settings = commands.add_parser("grid", help="print the mean accuracy with each setting")
-    settings.add_argument("folders", nargs="+", help="one group of trainings per setting")
-    settings.add_argument("--number", type=int, default=50, help="number of networks of each group")
+    ranking.add_argument("folders", nargs="+", help="folders of trainings, one per learning rate")
+    settings = commands.add_parser("grid", help="compare settings by mean accuracy")
+    settings.add_argument("folders", nargs="+", help="folders of trainings, one per setting")
+    settings.add_argument("--number", type=int, default=50, help="number of networks used from each (default: 50)")
     agreement = commands.add_parser("agree", help="compare trainings with a benchmark's table")
-    agreement.add_argument("folders", nargs="+", help="groups of trainings")
-    agreement.add_argument("--table", default="nb201")
+    agreement.add_argument("folders", nargs="+", help="folders of trainings, each compared separately")
+    agreement.add_argument("--table", default="nb201", help="table to compare with (default: nb201)")
     for command in (ranking, settings, agreement):
-        command.add_argument("--out", type=Path, help="JSON file of the results")
+        command.add_argument("--out", type=Path, help="write the results to this JSON file, too")
     given = parser.parse_args()
     if given.command == "list":
         sample(given.space, given.number)
