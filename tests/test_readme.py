@@ -158,8 +158,9 @@ def test_every_command_shown_exists_with_its_options(page, monkeypatch, tmp_path
     script = "\n".join(blocks(page, "bash", "sh"))
     shown = [words[3:] if words[0] == "nice" else words for words in recorded(script, tmp_path)]
     assert shown and {words[0] for words in shown} <= PROGRAMS
-    (tmp_path / "architectures.txt").write_text("nb201:|none~0|+|none~0|none~1|+|none~0|none~1|nor_conv_1x1~2|")
-    monkeypatch.chdir(tmp_path)  # the list determines the options of `train --list`
+    for name in ("architectures.txt", "fifty.txt"):  # lists, which determine the options of `train --list`
+        (tmp_path / name).write_text("nb201:|none~0|+|none~0|none~1|+|none~0|none~1|nor_conv_1x1~2|")
+    monkeypatch.chdir(tmp_path)
     parsed: list[object] = []
     for command in cli.COMMANDS.values():
         module, _, name = command.target.partition(":")
