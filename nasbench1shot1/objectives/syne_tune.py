@@ -39,11 +39,12 @@ def syne_tune_blackbox(objective: Objective) -> "BlackboxTabular":
     objective are not used, because Syne Tune has its own.
 
     Raises:
-        UserError: Syne Tune is not installed.
+        UserError: Syne Tune is not installed, or is installed without its extra.
         InvalidInputError: the objective has bounds, or its space has too many configurations.
         OutOfDomainError: the table has no repeat of all configurations at all budgets.
     """
-    require_extra("syne_tune", "nb.syne_tune_blackbox", "run pip install 'syne-tune[extra]'")
+    for package in ("syne_tune", "huggingface_hub"):  # Syne Tune without its extra cannot import its blackboxes
+        require_extra(package, "nb.syne_tune_blackbox", "run pip install 'syne-tune[extra]'")
     check_objective(objective)
     import pandas as pd
     from syne_tune.blackbox_repository.blackbox_tabular import BlackboxTabular
