@@ -152,8 +152,8 @@ def grid(folders, number):
     print("|---|---|---|---|---|")
     for setting in found:
         ends = 100 * np.array([setting["validation_accuracy"][end] for end in ("value", "low", "high")])
-        (value, low, high), (difference, *between) = ends.T
-        difference = "{:.1f} % [{:.1f}, {:.1f}]".format(difference, *between) if any(between) else "best"
+        (value, low, high), between = ends.T
+        difference = "best" if setting is found[0] else "{:.1f} % [{:.1f}, {:.1f}]".format(*between)
         print(
             f"| {setting['learning_rate']:g} | {setting['weight_decay']:g} | {value:.1f} % [{low:.1f}, {high:.1f}] "
             f"| {difference} | {100 * setting['test_accuracy']:.1f} % |"
