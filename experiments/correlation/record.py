@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nasbench1shot1.experiments.correlation.options import RankingOptions
+from nasbench1shot1.ground.csv_floats import exact_floats
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError
 from nasbench1shot1.ground.files import blocked_error, open_regular, read_npz, sha256
 from nasbench1shot1.one_shot_search.record import Run, open_search
@@ -19,7 +20,6 @@ from nasbench1shot1.runs.folder import CONFIG, SUMMARY, damaged_file_error
 from nasbench1shot1.runs.options import recorded_options
 from nasbench1shot1.runs.record import RunRecord
 from nasbench1shot1.space import OneShotSpace
-from nasbench1shot1.tables.frame_files import exact_floats
 
 if TYPE_CHECKING:
     import pandas

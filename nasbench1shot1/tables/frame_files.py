@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.choices import identifiers
+from nasbench1shot1.ground.csv_floats import exact_floats
 from nasbench1shot1.ground.errors import InvalidInputError, option, quoted_option, unknown_name
 from nasbench1shot1.ground.files import open_regular, reason
 from nasbench1shot1.ground.text import counted
@@ -146,12 +147,6 @@ def _header(path: Path) -> tuple[list[str], str]:
             counts = f"{counted(len(row), 'value')} for {counted(len(names), 'column')}"
             return names, f"row {number} has {counts}: {advice}"
     return names, ""
-
-
-def exact_floats(version: str) -> dict[str, Any]:
-    """Return the argument with which this version of pandas reads the nearest floats; since 3.1 it always does."""
-    major, minor = map(int, version.split(".")[:2])
-    return {} if (major, minor) >= (3, 1) else {"float_precision": "round_trip"}
 
 
 def _why(error: Exception) -> str:

@@ -18,8 +18,9 @@ from refusals import fails, refuses
 
 import nasbench1shot1 as nb
 from nasbench1shot1.conformance.table import TableConformance
+from nasbench1shot1.ground.csv_floats import exact_floats
 from nasbench1shot1.search_spaces.choice_blocks import ChoiceBlockSpace
-from nasbench1shot1.tables.frame_files import exact_floats, parse_columns, read_frame
+from nasbench1shot1.tables.frame_files import parse_columns, read_frame
 
 TINY = ChoiceBlockSpace(name="tiny", id="tiny-v1", n_parents=(1, 1, 2))
 LATENCY = nb.Column(metric="latency_phone", quantity="latency", unit="ms", direction="lower")
