@@ -22,7 +22,6 @@ from unrepeated import skip_repetitions
 
 from nasbench1shot1 import api
 from nasbench1shot1.ground.files import PACKAGE_DATA
-from nasbench1shot1.images import image_set, sources
 from nasbench1shot1.images.data_sets import CIFAR10, DATA_SETS
 from nasbench1shot1.jobs.process import usable_cores
 from nasbench1shot1.one_shot_search import memory
@@ -107,9 +106,10 @@ def pytest_xdist_auto_num_workers() -> int:
 
 
 def pytest_collection_finish() -> None:
-    """Exempt what imports and the collection of tests have allocated from later garbage collections."""
+    """Exempt what imports and the collection of tests have allocated from garbage collections, and collect rarely."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -146,14 +146,6 @@ def temporary_data_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 
 
 @pytest.fixture(scope="session", autouse=True)
-def images_decoded_once() -> Iterator[None]:
-    """Decode the bundled images once for all searches; tests of the decoder call it directly."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(image_set, "read_sample", cache(sources.read_sample))
-        yield
-
-
-@pytest.fixture(scope="session", autouse=True)
 def supernets_counted_once() -> Iterator[None]:
     """Check once whether equal supernets fit in memory; a check takes half as long as building one."""
     with pytest.MonkeyPatch.context() as patch:
@@ -171,7 +163,7 @@ def skip_search_pictures() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def skip_repeated_work() -> Iterator[None]:
-    """Skip waits for the disk, and repeated questions about the installation; forked processes skip them, too."""
+    """Skip waits for the disk and repeated work; forked processes skip them, too."""
     with pytest.MonkeyPatch.context() as patch:
         skip_repetitions(patch)
         yield

@@ -9,10 +9,12 @@ import sys
 from unittest.mock import patch
 
 import pytest
+import torch
 from unrendered import skip_pictures
 from unrepeated import skip_repetitions
 
 from nasbench1shot1.benchmark import benchmarks
+from nasbench1shot1.images.image_set import SAMPLE_NAME, load_images
 from nasbench1shot1.registry import BUILT_IN, GROUPS, names, optimizer, search_space
 
 
@@ -29,6 +31,15 @@ def look_up() -> None:
         list(benchmarks())
 
 
+def decode_images() -> None:
+    """Decode and shrink the bundled images on one thread: a process with threads of OpenMP cannot be forked."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    load_images(SAMPLE_NAME).downsample(16)
+    torch.set_num_threads(threads)
+
+
 skip_pictures(pytest.MonkeyPatch())
 skip_repetitions(pytest.MonkeyPatch())
 look_up()
+decode_images()

@@ -81,7 +81,8 @@ def test_fewer_power_iterations_are_estimated_as_fewer(monkeypatch):
 
 
 @pytest.mark.parametrize("optimizer", FOR_CELLS)
-def test_every_method_gets_an_estimate_without_a_search(optimizer):
+def test_every_method_gets_an_estimate_without_a_search(optimizer, monkeypatch):
+    measure_eigenvalues_roughly(monkeypatch)
     options = FOR_TINY.get(optimizer, {}) | ({} if optimizer in SELECTING else {"hessian_eigenvalue": True})
     config = tiny_state(optimizer=optimizer, **options).options
     assert 0 < estimate.seconds_per_epoch(config) < float("inf")
