@@ -3,16 +3,16 @@
     nb1shot1 reproduce nas201-collapse --scale quick --out FOLDER
     python benchmarks/nasbench201_collapse.py FOLDER
 
-Everything between the two comments `BEGIN` and `END` of the page is replaced: the picture, and a table with the values
-after the last epoch. The study may be unfinished; the table states the number of seeds of each row.
+The section between two comments of the page is replaced: the picture, and a table with the values after the last epoch.
+The study may be unfinished; the table states the number of seeds of each row.
 """
 
 import argparse
-import re
 import shutil
 from pathlib import Path
 
 import pandas
+from page_section import mean_with_band, replace_section
 
 from nasbench1shot1.experiments.reproduction.collapse_figures import BASE
 from nasbench1shot1.experiments.reproduction.figures import FIGURES
@@ -20,7 +20,6 @@ from nasbench1shot1.experiments.reproduction.figures import FIGURES
 NAME = "nas201-collapse"
 PAGE = Path(__file__).parents[1] / "docs" / "nasbench201_search.md"
 PICTURE = "nasbench201_search/collapse.png"
-BEGIN, END = f"<!-- begin of {NAME} -->", f"<!-- end of {NAME} -->"
 LABELS = {curve.key: curve.label for _, curve in FIGURES[NAME].full.pairs()}
 PICTURE_TEXT = (
     "Test regret, skip connections, zeroized edges and the Hessian's eigenvalue over the epochs, for every setting"
@@ -30,14 +29,6 @@ HEADINGS = (
     *("all skips", "zeroized paths", "weight of `none`", "weight of `skip_connect`", "one-shot error [%]"),
     *("error of the preferred cell [%]", "eigenvalue", "alignment", "p (regret)"),
 )
-
-
-def with_interval(row, name, scale=1.0, digits=2):
-    """Return the mean of a quantity with its 95 % confidence interval; the mean alone for one seed."""
-    mean, low, high = (scale * row[f"{name}_{of}"] for of in ("mean", "low", "high"))
-    if pandas.isna(mean):
-        return "–"
-    return f"{mean:.{digits}f}" + (f" [{low:.{digits}f}, {high:.{digits}f}]" if row["seeds"] > 1 else "")
 
 
 def table(ends, tests):
@@ -56,26 +47,20 @@ def table(ends, tests):
         shares = [f"{row[name] * row['seeds']:.0f} of {row['seeds']}" for name in ("all_skips", "no_path")]
         weights = [f"{row[f'{name}_mean']:.2f}".replace("nan", "–") for name in ("none_weight", "skip_weight")]
         errors = [
-            with_interval(row, name, 100, 1) for name in ("one_shot_validation_error", "preferred_one_shot_error")
+            mean_with_band(row, name, 100, 1) for name in ("one_shot_validation_error", "preferred_one_shot_error")
         ]
         cells = [
             *(row["panel"].removesuffix("-epochs"), LABELS[row["curve"]], str(row["seeds"])),
-            with_interval(row, "test_regret", 100),
-            *(with_interval(row, name, digits=1) for name in ("skips", "zeroized")),
+            mean_with_band(row, "test_regret", 100),
+            *(mean_with_band(row, name, digits=1) for name in ("skips", "zeroized")),
             *shares,
             *weights,
             *errors,
-            *(with_interval(row, name) for name in ("hessian_eigenvalue", "cell_alignment")),
+            *(mean_with_band(row, name) for name in ("hessian_eigenvalue", "cell_alignment")),
             holm.get((row["panel"], row["curve"]), "–"),
         ]
         lines.append(f"| {' | '.join(cells)} |")
     return lines
-
-
-def filled(page, lines):
-    """Return the text of the page with other lines between its two comments."""
-    text = "\n".join([BEGIN, "", *lines, "", END])
-    return re.sub(f"{BEGIN}.*{END}", lambda _: text, page, flags=re.DOTALL)
 
 
 def main():
@@ -84,11 +69,8 @@ def main():
     parser.add_argument("--page", type=Path, default=PAGE)
     options = parser.parse_args()
     ends, tests = (pandas.read_csv(options.folder / f"{NAME}-{of}.csv") for of in ("ends", "rank-tests"))
-    page = options.page.read_text()
-    if BEGIN not in page or END not in page:
-        parser.error(f"{options.page} lacks the comments {BEGIN} and {END}")
+    replace_section(options.page, NAME, [f"![{PICTURE_TEXT}]({PICTURE})", "", *table(ends, tests)])
     shutil.copy(options.folder / f"{NAME}.png", options.page.parent / PICTURE)
-    options.page.write_text(filled(page, [f"![{PICTURE_TEXT}]({PICTURE})", "", *table(ends, tests)]))
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import nasbench201_collapse
 import numpy as np
 import pandas
 import pytest
+from page_section import marks
 from rich.console import Console
 from tiny_figures import planned, run_jobs_here
 from tiny_search import measure_eigenvalues_roughly
@@ -172,7 +173,8 @@ def test_a_command_writes_the_ends_into_the_page(finished, tmp_path, monkeypatch
     for suffix in (".png", "-ends.csv", "-rank-tests.csv"):
         made = finished.with_name(f"{finished.stem}{suffix}")
         (files / f"{NAME}{suffix}").write_bytes(made.read_bytes())
-    page.write_text(f"before\n\n{nasbench201_collapse.BEGIN}\n\nold\n\n{nasbench201_collapse.END}\n\nafter\n")
+    begin, end = marks(NAME)
+    page.write_text(f"before\n\n{begin}\n\nold\n\n{end}\n\nafter\n")
     for _ in range(2):
         monkeypatch.setattr("sys.argv", ["nasbench201_collapse.py", str(files), "--page", str(page)])
         nasbench201_collapse.main()
@@ -184,4 +186,4 @@ def test_a_command_writes_the_ends_into_the_page(finished, tmp_path, monkeypatch
     assert base[:3] == ["1", "base", "2"] and base[-1] == "–" and float(half[-1]) <= 1
     assert without[1] == "without none" and without[8] == "–"
     assert (tmp_path / "nasbench201_search" / "collapse.png").read_bytes() == finished.read_bytes()
-    assert nasbench201_collapse.BEGIN in nasbench201_collapse.PAGE.read_text()
+    assert begin in nasbench201_collapse.PAGE.read_text()
