@@ -16,9 +16,10 @@ import numpy as np
 import pandas
 from numpy.typing import NDArray
 
+from nasbench1shot1.display.axes import label_log_axis
 from nasbench1shot1.display.canvas import Canvas
 from nasbench1shot1.display.colours import BLACK, curve_styles
-from nasbench1shot1.display.curves import LEVEL_COLOUR, Pooled, pool_values
+from nasbench1shot1.display.curves import LEVEL_COLOUR, Pooled, log_floor, pool_values
 from nasbench1shot1.display.style import AnyStyle, tone, tones
 from nasbench1shot1.experiments.comparison.rank_tests import SIGNIFICANT, rank_tests
 from nasbench1shot1.experiments.reproduction.parts import Panel
@@ -29,6 +30,8 @@ from nasbench1shot1.one_shot_search.captions import provenance, scale_text
 from nasbench1shot1.one_shot_search.regret_curve import MEAN_LABEL, MEAN_LOOK, mean_regret_of, other_regrets
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from nasbench1shot1.display import axes
     from nasbench1shot1.tables.table import Table
 
@@ -38,6 +41,8 @@ FINAL, BEST, ANYTIME = MEASURES = ("final", "best_seen", "anytime")
 RANDOM = "random sampling"
 DRAWS, SAMPLED = 10_000, 1_000
 """Number of simulated random searches, and how many of them take part in rank tests."""
+MOST_OF_MEAN = 5.0
+"""The end of a linear axis, relative to the mean regret of the space; larger regrets need a logarithmic axis."""
 Place = tuple[str, str]
 
 
@@ -202,33 +207,31 @@ class MethodTable(CurveResults):
         """Return the picture: mean and band of the final regret, and of the best-seen one, for every method.
 
         Methods are sorted by their mean final regret on the first space. Lines show random sampling with one look-up,
-        whose mean is the mean of the space, and with as many look-ups as a search.
+        whose mean is the mean of the space, and with as many look-ups as a search. The axis is logarithmic if a regret
+        is more than `MOST_OF_MEAN` times the mean of the space; regrets of zero are then at its left end.
         """
         first = [found.curve.key for found in self.by_panel[0][1]]
         order = sorted(first, key=lambda key: self._mean((self.by_panel[0][0].key, key), FINAL))
         order += [f.curve.key for _, curves in self.by_panel for f in curves if f.curve.key not in order]
-        order, is_cut, columns = list(dict.fromkeys(order)), False, len(self.by_panel)
+        order, columns = list(dict.fromkeys(order)), len(self.by_panel)
+        floors = {panel.key: self._log_floor(curves) for panel, curves in self.by_panel}
         height = 0.8 + 0.24 * len(order)
         with Canvas(1, columns, panel=(max(3.0, 7 / columns), height), style=style, sharey=True) as canvas:
             for ax, (panel, curves) in zip(canvas.axes, self.by_panel, strict=True):
+                floor = floors[panel.key]
                 for found in curves:
-                    (usual,) = curve_styles([str(found.curve.options["optimizer"])])
-                    colour = colours.get(found.curve.key, usual["color"])
-                    for name, shift, fill in ((FINAL, -0.14, colour), (BEST, 0.14, "white")):
-                        pooled = self.pooled[found.place][name]
-                        mean, low, high = (100 * float(v[0]) for v in (pooled.centre, pooled.low, pooled.high))
-                        is_cut |= pooled.is_cut
-                        look: dict[str, Any] = {"fmt": "o", "color": colour, "markerfacecolor": fill, "markersize": 4}
-                        whiskers = [[mean - low], [high - mean]] if len(self.frames[found.place]) > 1 else None
-                        ax.errorbar(mean, order.index(found.curve.key) + shift, xerr=whiskers, **tones(look))
+                    self._draw_method(ax, found, order.index(found.curve.key), floor, colours)
                 baseline = self.baselines[panel.key]
                 ax.axvline(100 * self.mean_of(curves), **tones(MEAN_LOOK))
                 ax.axvline(100 * baseline[BEST].mean(), color=tone(BLACK), linestyle="--", linewidth=1)
                 ax.set_title(panel.title)
                 ax.grid(alpha=0.25)
-                ax.set_xlim(left=0)
+                ax.set_xlim(left=100 * floor)
+                if floor:
+                    ax.set_xscale("log")
+                    label_log_axis(ax.xaxis)
                 measured = provenance(pandas.concat([f["test_measured"].tail(1) for f in self._frames_of(curves)]))
-                ax.set_xlabel(f"test regret [%]\n({measured})")
+                ax.set_xlabel(f"test regret [{'%, log scale' if floor else '%'}]\n({measured})")
             labels = self.labels
             canvas.axes[0].set_yticks(range(len(order)), [labels[key] for key in order])
             canvas.axes[0].set_ylim(len(order) - 0.5, -0.5)
@@ -242,12 +245,41 @@ class MethodTable(CurveResults):
             }
             size = f"{counted(configs[0]['epochs'], 'epoch')}, {self.seeds_text}"
             title = self.title(scale_text(configs).splitlines()[0], size)
+            shown = [(floors[found.place[0]], pooled) for found in self.found for pooled in self._drawn(found)]
+            is_floored = any(pooled.low[0] < floor for floor, pooled in shown)
+            is_cut = any(pooled.is_cut for _, pooled in shown)
             caption = self.caption(
                 "best seen: the architecture with the lowest validation error in the table among those preferred after "
-                "each epoch; the mean and random sampling count every distinct network once",
+                "each epoch; the mean and random sampling count every distinct network once"
+                + ("; bands are cut at the left end" if is_floored else ""),
                 frames=[frame for frames in self.frames.values() for frame in frames],
             )
             return canvas.finish(title, caption, legend=legend, band=self.band([1], is_cut))
+
+    def _draw_method(self, ax: "Axes", found: Found, row: int, floor: float, colours: Mapping[str, str]) -> None:
+        """Draw mean and band of the final and of the best-seen regret of a method; regrets below `floor` lie at it."""
+        (usual,) = curve_styles([str(found.curve.options["optimizer"])])
+        colour = colours.get(found.curve.key, usual["color"])
+        looks = ((-0.14, colour), (0.14, "white"))
+        for pooled, (shift, fill) in zip(self._drawn(found), looks, strict=True):
+            ends = (float(v[0]) for v in (pooled.centre, pooled.low, pooled.high))
+            mean, low, high = (100 * max(end, floor) for end in ends)
+            look: dict[str, Any] = {"fmt": "o", "color": colour, "markerfacecolor": fill, "markersize": 4}
+            whiskers = [[mean - low], [high - mean]] if len(self.frames[found.place]) > 1 else None
+            ax.errorbar(mean, row + shift, xerr=whiskers, **tones(look))
+
+    def _drawn(self, found: Found) -> list[Pooled]:
+        """Return final and best-seen regret of a method."""
+        return [self.pooled[found.place][name] for name in (FINAL, BEST)]
+
+    def _log_floor(self, curves: Sequence[Found]) -> float:
+        """Return the left end of a logarithmic axis as a fraction, or 0 if a linear axis shows all regrets.
+
+        One disconnected cell of NAS-Bench-201, with a regret of 84 %, would push all other regrets to the left end.
+        """
+        drawn = [pooled for found in curves for pooled in self._drawn(found)]
+        highest = max(float(pooled.high[0]) for pooled in drawn)
+        return log_floor(drawn) if highest > MOST_OF_MEAN * self.mean_of(curves) else 0.0
 
     def _mean(self, place: Place, measure: str) -> float:
         return float(self.samples[place][measure].mean())

@@ -13,6 +13,7 @@ from tiny_search import FEW
 
 import nasbench1shot1 as nb
 from nasbench1shot1 import registry
+from nasbench1shot1.display.curves import pool_values
 from nasbench1shot1.experiments.reproduction.figure_jobs import open_figure
 from nasbench1shot1.experiments.reproduction.figures import FIGURES
 from nasbench1shot1.experiments.reproduction.method_figures import methods_on
@@ -144,6 +145,22 @@ def test_the_picture_shows_both_regrets_of_every_method_and_both_baselines(compa
     dotted, dashed = (float(line.get_xdata()[0]) for line in axes.get_lines() if line.get_linestyle() in (":", "--"))
     assert dotted == pytest.approx(mean) and dashed < dotted
     assert "5 seeds" in drawn.title and "After" not in drawn.title
+
+
+def test_one_very_large_regret_does_not_hide_the_others(compared, monkeypatch):
+    picture, _ = compared
+    shrink(monkeypatch, "methods-nb201", {**TINY, "epochs": 2, "threads": 1})
+    figure = open_figure("methods-nb201", ONLY)
+    jobs = figure.jobs("quick", picture.parent, {}, SEEDS, lambda function, *rest: function(*rest))
+    results = figure.results(jobs, figure.table(jobs, {}))
+    (axes,) = results.draw().axes
+    assert axes.get_xscale() == "linear" and axes.get_xlim()[0] == 0
+    results.pooled["nb201", "gdas"][FINAL] = pool_values([0], np.array([[0.84], [0.0], [0.02], [0.02], [0.02]]))
+    drawn = results.draw()
+    (axes,) = drawn.axes
+    assert axes.get_xscale() == "log" and "log scale" in axes.get_xlabel() and "cut at the left end" in drawn.caption
+    low, high = axes.get_xlim()
+    assert 0 < low < 2 and high > 84
 
 
 def test_a_scale_that_a_figure_does_not_have_is_refused(tmp_path):
