@@ -1,11 +1,11 @@
-"""Write the tables of all one-shot methods on several spaces into docs/optimizers.md, and their values beside the page.
+"""Write the tables of all methods into docs/optimizers.md, and their values into docs/reproduce/methods-quick.csv.
 
     nb1shot1 reproduce methods --scale quick --out FOLDER
     nb1shot1 reproduce methods-nb201 --scale quick --out FOLDER_2
     python benchmarks/methods_table.py FOLDER/methods.csv FOLDER_2/methods-nb201.csv
 
-The section between two comments of the page is replaced. The studies may be unfinished: the tables state the number of
-seeds of each value.
+The script replaces the section between two comments of the page. The studies may be unfinished: the tables state the
+number of seeds of each value.
 """
 
 import argparse

@@ -3,8 +3,8 @@
     nb1shot1 reproduce nas201-collapse --scale quick --out FOLDER
     python benchmarks/nasbench201_collapse.py FOLDER
 
-The section between two comments of the page is replaced: the picture, and a table with the values after the last epoch.
-The study may be unfinished; the table states the number of seeds of each row.
+The script replaces the section between two comments of the page: the picture, and a table with the values after the
+last epoch. The study may be unfinished; the table states the number of seeds of each row.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""A section of a page of the documentation that a script writes, between two comments."""
+"""Write the generated sections of documentation pages, each between two HTML comments."""
 
 import math
 import re
@@ -10,7 +10,7 @@ def marks(name):
 
 
 def replace_section(page, name, lines):
-    """Write other lines between the `marks` of a section; ends the program if the page lacks them."""
+    """Replace the lines between the `marks` of a section; exit with an error if the page lacks these comments."""
     begin, end = marks(name)
     text = page.read_text(encoding="utf-8")
     if begin not in text or end not in text:
@@ -20,12 +20,12 @@ def replace_section(page, name, lines):
 
 
 def mean_with_band(row, name, scale=1.0, digits=2):
-    """Return the mean of a quantity with the two ends of its band; the mean alone for one seed, "–" for none.
+    """Return a mean with the ends of its band, the mean alone if there is no band, or "–" if the mean is NaN.
 
     Args:
         row: a row of a figure's CSV file, with the columns `seeds`, `NAME_mean`, `NAME_low` and `NAME_high`.
         name: the quantity.
-        scale: the factor of all numbers.
+        scale: the factor by which all numbers are multiplied.
         digits: digits after the decimal point.
     """
     mean, low, high = (scale * row[f"{name}_{of}"] for of in ("mean", "low", "high"))

@@ -42,7 +42,7 @@ RANDOM = "random sampling"
 DRAWS, SAMPLED = 10_000, 1_000
 """Number of simulated random searches, and how many of them take part in rank tests."""
 MOST_OF_MEAN = 5.0
-"""The end of a linear axis, relative to the mean regret of the space; larger regrets need a logarithmic axis."""
+"""The axis is logarithmic if a band exceeds this multiple of the mean regret of the space."""
 Place = tuple[str, str]
 
 
@@ -207,8 +207,9 @@ class MethodTable(CurveResults):
         """Return the picture: mean and band of the final regret, and of the best-seen one, for every method.
 
         Methods are sorted by their mean final regret on the first space. Lines show random sampling with one look-up,
-        whose mean is the mean of the space, and with as many look-ups as a search. The axis is logarithmic if a regret
-        is more than `MOST_OF_MEAN` times the mean of the space; regrets of zero are then at its left end.
+        whose mean is the mean of the space, and with as many look-ups as a search. The axis of a space is
+        logarithmic if a band exceeds `MOST_OF_MEAN` times the mean of the space. Regrets of zero are then drawn at its
+        left end.
         """
         first = [found.curve.key for found in self.by_panel[0][1]]
         order = sorted(first, key=lambda key: self._mean((self.by_panel[0][0].key, key), FINAL))
@@ -249,8 +250,8 @@ class MethodTable(CurveResults):
             is_floored = any(pooled.low[0] < floor for floor, pooled in shown)
             is_cut = any(pooled.is_cut for _, pooled in shown)
             caption = self.caption(
-                "best seen: the architecture with the lowest validation error in the table among those preferred after "
-                "each epoch; the mean and random sampling count every distinct network once"
+                "best seen: the architecture with the lowest validation error in the table among those preferred "
+                "before the first and after each epoch; the mean and random sampling count every distinct network once"
                 + ("; bands are cut at the left end" if is_floored else ""),
                 frames=[frame for frames in self.frames.values() for frame in frames],
             )
@@ -273,9 +274,9 @@ class MethodTable(CurveResults):
         return [self.pooled[found.place][name] for name in (FINAL, BEST)]
 
     def _log_floor(self, curves: Sequence[Found]) -> float:
-        """Return the left end of a logarithmic axis as a fraction, or 0 if a linear axis shows all regrets.
+        """Return the left end of the axis as a fraction if it must be logarithmic, 0 if it is linear.
 
-        One disconnected cell of NAS-Bench-201, with a regret of 84 %, would push all other regrets to the left end.
+        On a linear axis, one disconnected cell of NAS-Bench-201 (regret: 84 %) would squeeze all others to the left.
         """
         drawn = [pooled for found in curves for pooled in self._drawn(found)]
         highest = max(float(pooled.high[0]) for pooled in drawn)

@@ -1,7 +1,7 @@
-"""Imported last by the fork server, for all its processes.
+"""Prepare the fork server: its processes write placeholders instead of pictures and skip repeated work.
 
-They write placeholders instead of pictures and skip `unrepeated`'s repetitions. They start with what the first search
-of a process imports and looks up, which takes as long as a tiny search.
+The fork server imports this module last. It then does once what the first search of every process would import, look
+up and decode, which takes as long as a tiny search.
 """
 
 import os
@@ -25,14 +25,14 @@ def look_up() -> None:
     for name in BUILT_IN["search_spaces"]:
         search_space(name)
     path = [folder or os.getcwd() for folder in os.environ["PYTHONPATH"].split(os.pathsep)]  # noqa: PTH109
-    with patch.object(sys, "path", path):  # of the process that started the server, and of those forked
+    with patch.object(sys, "path", path):  # the path of the process that started the server
         for group in GROUPS:
             names(group)
         list(benchmarks())
 
 
 def decode_images() -> None:
-    """Decode and shrink the bundled images on one thread: a process with threads of OpenMP cannot be forked."""
+    """Decode and shrink the bundled images on one thread: a forked process can hang if its parent has several."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     load_images(SAMPLE_NAME).downsample(16)

@@ -1,6 +1,7 @@
-"""What every run repeats and few tests are about: waits for the disk, questions about the installation, and images.
+"""Skip work that every run repeats and few tests check: disk syncs, version look-ups, digests and image decoding.
 
-Importing this module replaces nothing. `conftest.py` and `undrawn_server` do, for all processes but new interpreters.
+Importing this module does not patch anything. `conftest.py` and `undrawn_server` patch all processes except new
+interpreters.
 """
 
 import hashlib
@@ -32,7 +33,7 @@ def skip_repetitions(patch: pytest.MonkeyPatch) -> None:
 
 
 def skip_wait(descriptor: int) -> None:
-    """Replace `os.fsync`: a killed process loses nothing that it has written, only a power failure does.
+    """Replace `os.fsync`, which only protects against power failures: data that a killed process wrote is kept.
 
     Tests of full disks replace `os.fsync` themselves, and fail if nothing calls it.
     """
