@@ -30,8 +30,6 @@ from nasbench1shot1.one_shot_search.captions import provenance, scale_text
 from nasbench1shot1.one_shot_search.regret_curve import MEAN_LABEL, MEAN_LOOK, mean_regret_of, other_regrets
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from nasbench1shot1.display import axes
     from nasbench1shot1.tables.table import Table
 
@@ -257,7 +255,7 @@ class MethodTable(CurveResults):
             )
             return canvas.finish(title, caption, legend=legend, band=self.band([1], is_cut))
 
-    def _draw_method(self, ax: "Axes", found: Found, row: int, floor: float, colours: Mapping[str, str]) -> None:
+    def _draw_method(self, ax: "axes.Axes", found: Found, row: int, floor: float, colours: Mapping[str, str]) -> None:
         """Draw mean and band of the final and of the best-seen regret of a method; regrets below `floor` lie at it."""
         (usual,) = curve_styles([str(found.curve.options["optimizer"])])
         colour = colours.get(found.curve.key, usual["color"])
