@@ -9,6 +9,7 @@ from refusals import refuses
 from tiny_figures import ARGUMENTS, JOBS, STEM, reproduce, run_jobs_here, shrink
 
 from nasbench1shot1.display.canvas import Canvas
+from nasbench1shot1.experiments.reproduction import records
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError
 from nasbench1shot1.jobs import pool
 
@@ -106,6 +107,23 @@ def test_a_damaged_record_leaves_no_run(name, finished, tmp_path):
             new.writestr(f"{JOBS[0]}/{name}", b"\x80")
     with refuses(DamagedFileError, other, tmp_path / "out" / JOBS[0]):
         _call(tmp_path / "out", records=other)
+    assert not (tmp_path / "out" / JOBS[0]).exists()
+
+
+def test_long_files_are_packed_smaller_and_their_damage_leaves_no_run(finished, no_search, tmp_path, monkeypatch):
+    source, smaller = finished.parent / "records.zip", tmp_path / "smaller.zip"
+    monkeypatch.setattr(records, "LONG", 1)
+    reproduce(tmp_path / "first", *EPOCHS, "--records", str(source), "--pack", str(smaller))
+    with zipfile.ZipFile(source) as one, zipfile.ZipFile(smaller) as other:
+        assert [(name, one.read(name)) for name in one.namelist()] == [(n, other.read(n)) for n in other.namelist()]
+        assert {info.compress_type for info in other.infolist()} == {zipfile.ZIP_BZIP2}
+        (info,) = [info for info in other.infolist() if info.filename == f"{JOBS[0]}/metrics.jsonl"]
+    content = bytearray(smaller.read_bytes())
+    begin = info.header_offset + 30 + len(info.filename) + 20  # in the compressed data, behind the local header
+    content[begin : begin + 8] = bytes(8)
+    smaller.write_bytes(content)
+    with refuses(DamagedFileError, smaller, tmp_path / "out" / JOBS[0]):
+        _call(tmp_path / "out", records=smaller)
     assert not (tmp_path / "out" / JOBS[0]).exists()
 
 
