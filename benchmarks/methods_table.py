@@ -12,9 +12,9 @@ import argparse
 from pathlib import Path
 
 import pandas
-from page_section import mean_with_band, replace_section
+from page_section import replace_section
 
-from nasbench1shot1.experiments.reproduction.method_tables import BEST, FINAL, RANDOM
+from nasbench1shot1.experiments.reproduction.method_tables import BEST, FINAL, RANDOM, with_band
 
 NAME = "methods"
 PAGE = Path(__file__).parents[1] / "docs" / "optimizers.md"
@@ -48,7 +48,7 @@ def table(values, measure):
 
 def _cell(row, measure):
     seeds = "" if row.name[0] == RANDOM else f" ({row['seeds']:.0f})"
-    return mean_with_band(row, measure, scale=100) + seeds
+    return with_band(row, measure) + seeds
 
 
 def main():

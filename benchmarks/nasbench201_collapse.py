@@ -12,7 +12,7 @@ import shutil
 from pathlib import Path
 
 import pandas
-from page_section import mean_with_band, replace_section
+from page_section import replace_section
 
 from nasbench1shot1.experiments.reproduction.collapse_figures import BASE
 from nasbench1shot1.experiments.reproduction.figures import FIGURES
@@ -31,6 +31,14 @@ HEADINGS = (
 )
 
 
+def with_interval(row, name, scale=1.0, digits=2):
+    """Return the mean of a quantity with its 95 % confidence interval; the mean alone for one seed."""
+    mean, low, high = (scale * row[f"{name}_{of}"] for of in ("mean", "low", "high"))
+    if pandas.isna(mean):
+        return "–"
+    return f"{mean:.{digits}f}" + (f" [{low:.{digits}f}, {high:.{digits}f}]" if row["seeds"] > 1 else "")
+
+
 def table(ends, tests):
     """Return the lines of the table.
 
@@ -47,16 +55,16 @@ def table(ends, tests):
         shares = [f"{row[name] * row['seeds']:.0f} of {row['seeds']}" for name in ("all_skips", "no_path")]
         weights = [f"{row[f'{name}_mean']:.2f}".replace("nan", "–") for name in ("none_weight", "skip_weight")]
         errors = [
-            mean_with_band(row, name, 100, 1) for name in ("one_shot_validation_error", "preferred_one_shot_error")
+            with_interval(row, name, 100, 1) for name in ("one_shot_validation_error", "preferred_one_shot_error")
         ]
         cells = [
             *(row["panel"].removesuffix("-epochs"), LABELS[row["curve"]], str(row["seeds"])),
-            mean_with_band(row, "test_regret", 100),
-            *(mean_with_band(row, name, digits=1) for name in ("skips", "zeroized")),
+            with_interval(row, "test_regret", 100),
+            *(with_interval(row, name, digits=1) for name in ("skips", "zeroized")),
             *shares,
             *weights,
             *errors,
-            *(mean_with_band(row, name) for name in ("hessian_eigenvalue", "cell_alignment")),
+            *(with_interval(row, name) for name in ("hessian_eigenvalue", "cell_alignment")),
             holm.get((row["panel"], row["curve"]), "–"),
         ]
         lines.append(f"| {' | '.join(cells)} |")

@@ -183,7 +183,7 @@ class MethodTable(CurveResults):
         return [
             [
                 *(row["panel"], row["curve"], f"{row['seeds']:,}"),
-                *(_with_band(row, name) for name in MEASURES),
+                *(with_band(row, name) for name in MEASURES),
                 "" if np.isnan(row["seconds"]) else f"{row['seconds']:.0f}",
             ]
             for _, row in frame.iterrows()
@@ -287,7 +287,7 @@ class MethodTable(CurveResults):
         return [frame for found in curves for frame in self.frames[found.place]]
 
 
-def _with_band(row: "pandas.Series[Any]", measure: str) -> str:
+def with_band(row: "pandas.Series[Any]", measure: str) -> str:
     """Return mean and band in percent; the mean alone where there is no band."""
     mean, low, high = (100 * row.get(f"{measure}_{of}", np.nan) for of in ("mean", "low", "high"))
     if np.isnan(mean):

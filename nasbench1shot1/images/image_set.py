@@ -142,11 +142,8 @@ def _shrink(images: "Tensor", side: int) -> "Tensor":
 
 
 def _added_up(slices: Sequence["Tensor"]) -> "Tensor":
-    """Return the sum of slices of equal shape, int32; on a CPU, `Tensor.sum` over a short axis takes twice as long."""
-    total = slices[0].int()
-    for other in slices[1:]:
-        total = total + other
-    return total
+    """Return the sum of slices of equal shape, int32; on a CPU, this is faster than `Tensor.sum` over a short axis."""
+    return sum(slices[1:], slices[0].int())
 
 
 def load_images(name_or_path: str | Path, verify: bool = True) -> ImageSet:
