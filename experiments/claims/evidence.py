@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from nasbench1shot1.experiments.correlation.record import Ranking
 from nasbench1shot1.experiments.reproduction.figures import FIGURES
 from nasbench1shot1.experiments.reproduction.observed import table_of
-from nasbench1shot1.experiments.reproduction.records import MARK, contents, unpack_some
+from nasbench1shot1.experiments.reproduction.records import MARK, SUFFIX, PackedRecords, read_packed
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, option, quote, shorten
 from nasbench1shot1.ground.files import as_path
 from nasbench1shot1.proxy_training import ProxyTrainings
@@ -24,7 +24,6 @@ from nasbench1shot1.runs.opening import open_run
 from nasbench1shot1.runs.record import RunRecord
 from nasbench1shot1.tuning.record import Study
 
-SUFFIX = ".zip"
 JOB = re.compile(r"([^/]+)/([^/]+)/seed-(\d+)")
 """Names of the jobs that a figure shows: panel, curve and seed."""
 SIZE = ("scale", "preset", "epochs", "images", "images_per_half", "image_side", "channels", "cells", "precision")
@@ -83,6 +82,7 @@ class _Place:
     source: Path
     figure: str
     job: str
+    packed: PackedRecords | None = None
 
     @property
     def parts(self) -> tuple[str, str, int]:
@@ -161,9 +161,9 @@ class Records:
 
     def _open(self, place: _Place) -> RunRecord:
         if place not in self._opened:
-            if place.source.suffix == SUFFIX and place.source.is_file():
+            if place.packed is not None:
                 folder = Path(self._scratch.name) / str(len(self._opened))  # names in an archive are not trusted
-                unpack_some(place.source, [place.job], lambda _: folder)
+                place.packed.unpack(place.job, folder)
                 try:
                     self._opened[place] = _opened_run(folder)
                 except DamagedFileError as error:
@@ -212,8 +212,8 @@ def _find(folder: str | Path) -> Iterator[_Place]:
             "folder of a figure"
         )
     figures = [each for each in [path, *sorted(path.iterdir())] if (each / MARK).is_file()]
-    packed = sorted(path.glob(f"*{SUFFIX}"))
-    if not figures and not packed:
+    files = sorted(path.glob(f"*{SUFFIX}"))
+    if not figures and not files:
         raise InvalidInputError(
             f"{option('records', path)} contains no records: give a folder with files that {option('pack')} wrote, or "
             "the folder of a figure"
@@ -222,16 +222,10 @@ def _find(folder: str | Path) -> Iterator[_Place]:
         name = _known(each, read_object(each / MARK).get("figure"))
         jobs = sorted(str(config.parent.relative_to(each)) for config in each.glob(f"*/*/*/{CONFIG}"))
         yield from (_Place(each, name, job) for job in jobs if JOB.fullmatch(job) and (each / job / SUMMARY).is_file())
-    for each in packed:
-        figure, jobs = contents(each)
-        name = _known(each, figure or _named(each))
-        yield from (_Place(each, name, job) for job in jobs if JOB.fullmatch(job))
-
-
-def _named(path: Path) -> str | None:
-    """Return the figure after which a file is named, such as methods-nb201 for methods-nb201-part.zip."""
-    fitting = [name for name in FIGURES if path.stem == name or path.stem.startswith(f"{name}-")]
-    return max(fitting, key=len, default=None)
+    for each in files:
+        packed = read_packed(each)
+        name = _known(each, packed.figure)
+        yield from (_Place(each, name, job, packed) for job in sorted(packed.runs) if JOB.fullmatch(job))
 
 
 def _known(path: Path, figure: object) -> str:

@@ -113,7 +113,7 @@ CLAIMS = (
         Ordering(
             figures=("nas101-figure7",),
             paper={"space": "nb101", "seconds": 1e7},
-            command="nb1shot1 reproduce nas101-figure7 --table OFFICIAL --pack records/nas101-figure7.zip",
+            command="nb1shot1 reproduce nas101-figure7 --table OFFICIAL --pack records/nas101-figure7.tar.xz",
             how="The mean final regrets are compared by bootstrap over the searches. " + OFFICIAL,
             pairs=tuple(
                 pair
@@ -130,7 +130,7 @@ CLAIMS = (
         Ordering(
             figures=("nas101-figure8",),
             paper={"seconds": 1e7},
-            command="nb1shot1 reproduce nas101-figure8 --table OFFICIAL --pack records/nas101-figure8.zip",
+            command="nb1shot1 reproduce nas101-figure8 --table OFFICIAL --pack records/nas101-figure8.tar.xz",
             how="The mean final regrets are compared by bootstrap over the searches. " + OFFICIAL,
             pairs=(
                 *pairs(("nb101-mini", "nb101"), "non-regularized-evolution", ["random"]),

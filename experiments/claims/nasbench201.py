@@ -34,8 +34,8 @@ from nasbench1shot1.experiments.reproduction.parts import DATA_SETS
 from nasbench1shot1.experiments.space_statistics.nats_bench.published_tables import CELLS, COLUMNS
 
 STATISTICS = "nb1shot1 statistics {} --table nb201"
-FIGURE_6 = "nb1shot1 reproduce nas201-figure6 --pack records/nas201-figure6.zip"
-METHODS = "nb1shot1 reproduce nas201-table5 --pack records/nas201-table5.zip"
+FIGURE_6 = "nb1shot1 reproduce nas201-figure6 --pack records/nas201-figure6.tar.xz"
+METHODS = "nb1shot1 reproduce nas201-table5 --pack records/nas201-table5.tar.xz"
 ORIGINAL = {"scale": "full", "preset": "original"}
 VERSIONS = (
     "The paper's values come from version 1.0 of the benchmark. The bundled table has the values that NATS-Bench "
@@ -273,7 +273,7 @@ CLAIMS = (
         Mean(
             figures=("nas201-table7",),
             paper={**ORIGINAL, "epochs": 250, "architectures": "all"},
-            command="nb1shot1 reproduce nas201-table7 --pack records/nas201-table7.zip",
+            command="nb1shot1 reproduce nas201-table7 --pack records/nas201-table7.tar.xz",
             how="The mean of Pearson's r over the seeds is compared with the published mean over 3 runs, whose "
             "standard deviation is not printed.",
             means=tuple(

@@ -12,7 +12,7 @@ from nasbench1shot1.experiments.claims.tables import TableTest, counts
 SPACES = ("s1", "s2", "s3")
 PAPER = {"scale": "full", "epochs": 50}
 FIGURE_2 = ("figure2", "methods")
-COMMAND_2 = "nb1shot1 reproduce figure2 --pack records/figure2.zip"
+COMMAND_2 = "nb1shot1 reproduce figure2 --pack records/figure2.tar.xz"
 FINAL = "The mean regrets after the last epoch are compared by bootstrap over the seeds."
 ANYTIME = "The mean regrets over all epochs are compared by bootstrap over the seeds."
 THEIRS = "Our means over the seeds are compared with the published means over 6 runs."
@@ -147,7 +147,7 @@ CLAIMS = (
         Mean(
             figures=("table2",),
             paper=PAPER,
-            command="nb1shot1 reproduce table2 --pack records/table2.zip",
+            command="nb1shot1 reproduce table2 --pack records/table2.tar.xz",
             how=THEIRS,
             means=_table_2("darts-transferred", "gdas-transferred", "pc-darts-transferred"),
             published_runs=6,
@@ -163,7 +163,7 @@ CLAIMS = (
         CorrelationRange(
             figures=("figure3",),
             paper={**PAPER, "architectures": "all"},
-            command="nb1shot1 reproduce figure3 --pack records/figure3.zip",
+            command="nb1shot1 reproduce figure3 --pack records/figure3.tar.xz",
             how="The correlations are averaged over the seeds at every ranked epoch. The value is the mean that is "
             "farthest from the middle of the claimed range.",
             curves=tuple(product(SPACES, ("darts", "pc-darts", "gdas", "random-ws"))),
@@ -178,7 +178,7 @@ CLAIMS = (
         Ordering(
             figures=("figure4",),
             paper=PAPER,
-            command="nb1shot1 reproduce figure4 --pack records/figure4.zip",
+            command="nb1shot1 reproduce figure4 --pack records/figure4.tar.xz",
             how=ANYTIME,
             pairs=pairs(
                 ("gdas", "pc-darts"), "weight-decay-27e-4", [f"weight-decay-{x}" for x in WEIGHT_DECAYS], "anytime"
@@ -192,7 +192,7 @@ CLAIMS = (
         Ordering(
             figures=("figure4",),
             paper=PAPER,
-            command="nb1shot1 reproduce figure4 --only darts --pack records/figure4-darts.zip",
+            command="nb1shot1 reproduce figure4 --only darts --pack records/figure4-darts.tar.xz",
             how=FINAL,
             pairs=pairs(["darts"], "weight-decay-3e-4", ["weight-decay-27e-4"]),
         ),
@@ -205,7 +205,7 @@ CLAIMS = (
         Tuned(
             figures=("figure5", *FIGURE_2, "nas101-figure7"),
             paper={"scale": "full"},
-            command="nb1shot1 reproduce figure5 --pack records/figure5.zip",
+            command="nb1shot1 reproduce figure5 --pack records/figure5.tar.xz",
             how="The regret of each study's final incumbent is compared with two regrets: the regret of searches with "
             "default hyperparameters after their last epoch, and the regret of regularized evolution.",
             studies="figure5",
@@ -224,7 +224,7 @@ CLAIMS = (
         Ordering(
             figures=("nas101-figure7",),
             paper={"evaluations": 280},
-            command="nb1shot1 reproduce nas101-figure7 --space s1 --evaluations 280 --pack records/s1.zip, and "
+            command="nb1shot1 reproduce nas101-figure7 --space s1 --evaluations 280 --pack records/s1.tar.xz, and "
             "likewise s2 and s3",
             how="The mean final regrets are compared by bootstrap over the searches. Every search has 280 trainings, "
             "as in the published scripts.",
@@ -240,7 +240,7 @@ CLAIMS = (
         Ordering(
             figures=("figure7",),
             paper={"scale": "full", "epochs": 100},
-            command="nb1shot1 reproduce figure7 --only s2 --pack records/figure7-s2.zip",
+            command="nb1shot1 reproduce figure7 --only s2 --pack records/figure7-s2.tar.xz",
             how=FINAL,
             pairs=pairs(["s2"], "enas", ["random-ws"]),
         ),
@@ -253,7 +253,7 @@ CLAIMS = (
             figures=("figure8", "longer-searches"),
             renamed={("longer-searches", (space, "first-order")): (f"darts-{space}", "epochs-200") for space in SPACES},
             paper={"scale": "full", "epochs": 200},
-            command="nb1shot1 reproduce figure8 --pack records/figure8.zip",
+            command="nb1shot1 reproduce figure8 --pack records/figure8.tar.xz",
             how="The value is the rise of the mean regret from a quarter of the epochs, where the paper's "
             "other searches end, to the last epoch.",
             curves=tuple((space, order) for space in SPACES for order in ("first-order", "second-order")),
@@ -267,7 +267,7 @@ CLAIMS = (
         Ordering(
             figures=("figure9",),
             paper=PAPER,
-            command="nb1shot1 reproduce figure9 --pack records/figure9.zip",
+            command="nb1shot1 reproduce figure9 --pack records/figure9.tar.xz",
             how=FINAL,
             pairs=pairs(("darts", "gdas", "pc-darts"), "no-cutout", ["cutout"]),
         ),
@@ -279,7 +279,7 @@ CLAIMS = (
         ProxyGrowth(
             figures=("figure17",),
             paper={"scale": "full", "architectures": 150},
-            command="nb1shot1 reproduce figure17 --only cells-9 --pack records/figure17.zip",
+            command="nb1shot1 reproduce figure17 --only cells-9 --pack records/figure17.tar.xz",
             how="Proxies are compared by Spearman's ρ of their validation error after the last epoch and the table's "
             "validation error, with a bootstrap over the architectures, which all sizes share.",
             cells=9,

@@ -9,7 +9,7 @@ from nasbench1shot1.experiments.claims.tables import TableTest, bigger_is_better
 from nasbench1shot1.experiments.reproduction.parts import DATA_SETS
 
 STATISTICS = "nb1shot1 statistics {} --table nats-size"
-FIGURE_6 = "nb1shot1 reproduce nats-figure6 --seconds 20000 --pack records/nats-figure6.zip"
+FIGURE_6 = "nb1shot1 reproduce nats-figure6 --seconds 20000 --pack records/nats-figure6.tar.xz"
 SECONDS = {"seconds": 20_000.0}
 BOHB = {"bohb": {"budgets": "ignored"}}
 BUDGETS = (
@@ -111,7 +111,7 @@ CLAIMS = (
             figures=("nats-figure6-size",),
             paper={**SECONDS, "objective": None},
             command="nb1shot1 reproduce nats-figure6-size --table ARCHIVE --seconds 20000 --pack "
-            "records/nats-figure6-size.zip",
+            "records/nats-figure6-size.tar.xz",
             how="The mean final test regrets are compared by bootstrap over the searches.",
             pairs=pairs(DATA_SETS, "regularized-evolution", ("random", "reinforce", "bohb")),
         ),
@@ -125,7 +125,7 @@ CLAIMS = (
         Ordering(
             figures=("nats-figure7",),
             paper={"scale": "full", "epochs": 100},
-            command="nb1shot1 reproduce nats-figure7 --only cifar10 --pack records/nats-figure7.zip",
+            command="nb1shot1 reproduce nats-figure7 --only cifar10 --pack records/nats-figure7.tar.xz",
             how="The mean final test regret of DARTS is compared with the regrets of RSPS (Random WS in this package), "
             "ENAS, GDAS and SETN, by bootstrap over the seeds.",
             pairs=tuple(
@@ -142,7 +142,7 @@ CLAIMS = (
         Ordering(
             figures=("methods-size",),
             paper={"scale": "full", "epochs": 100},
-            command="nb1shot1 reproduce methods-size --epochs 100 --pack records/methods-size.zip",
+            command="nb1shot1 reproduce methods-size --epochs 100 --pack records/methods-size.tar.xz",
             how="The mean test regrets over all epochs are compared by bootstrap over the seeds.",
             pairs=pairs(["nats-size"], "tas", ("fbnetv2", "tunas"), "anytime"),
         ),

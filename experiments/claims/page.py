@@ -30,7 +30,7 @@ To renew a verdict, run the command of the claim, for example on a GPU, and add 
 different scales, and runs that were scored on different tables, are never pooled: they have separate rows.
 
 ```bash
-nb1shot1 reproduce figure2 --pack records/figure2.zip
+nb1shot1 reproduce figure2 --pack records/figure2.tar.xz
 nb1shot1 claims --records docs/records records --out claims.md
 ```
 

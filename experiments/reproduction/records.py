@@ -1,71 +1,105 @@
 """The records of a figure's finished runs in one small file, from which the figure is drawn elsewhere or continued.
 
-A record of a run consists of its text and its numbers. Pictures, checkpoints and kept weights are not part of it, so a
-figure of hundreds of searches takes a few megabytes. The file also names the figure.
+A record of a run consists of its text and its numbers. Pictures, checkpoints and kept weights are not part of it. The
+records of a figure are compressed together, because they repeat each other, so a figure of hundreds of searches takes
+about a megabyte. The file also names the figure.
 """
 
+import io
 import json
-import zipfile
-import zlib
+import lzma
+import tarfile
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import IO, cast
 
 from nasbench1shot1.experiments.reproduction.kinds import FigureJob
-from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, option
+from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, UserError, option
 from nasbench1shot1.ground.files import DATA_SUFFIX, PICTURES, atomic_folder, atomic_write, open_regular, read_bytes
 from nasbench1shot1.jobs.job import is_started
 from nasbench1shot1.runs.folder import CONFIG, SUMMARY
 
+SUFFIX = ".tar.xz"
+"""Suffix of files of records."""
 SUFFIXES = (".csv", ".json", ".jsonl", ".npz")
 """Suffixes of the files that a record consists of."""
-LARGEST = 2**28
-"""Maximum number of bytes of a file of a record."""
-LONG = 2**16
-"""Number of bytes from which files are compressed by bzip2, because long curves then take a third less space."""
-_SAME_TIME = (1980, 1, 1, 0, 0, 0)  # the first that zip files can have
-
-
+LARGEST = 2**30
+"""Maximum number of bytes of a file of records before compression."""
 MARK = "figure.json"
 """File that names the figure to which a folder or a file of records belongs."""
-Members = dict[str, list[zipfile.ZipInfo]]
-"""The files of each run of a file of records, by the name of its job."""
+_XZ = b"\xfd7zXZ\x00"  # how these files start
 
 
 def pack(jobs: Sequence[FigureJob], path: Path, figure: str) -> int:
-    """Write the records of all finished runs to a zip file, and return their number.
+    """Write the records of all finished runs to a file, and return their number.
 
     The same records give the same bytes.
 
     Args:
         jobs: the runs of a figure.
-        path: the file.
+        path: the file; `check_name` has checked its name.
         figure: the name of the figure.
 
     Raises:
-        UserError: the file cannot be written.
+        UserError: the file cannot be written, or the records are too long for one file.
     """
-    finished = sorted((job for job in jobs if job.is_finished), key=lambda job: job.name)
-    with atomic_write(path) as file, zipfile.ZipFile(file, "w") as archive:
+    finished = [job for job in jobs if job.is_finished]
+    files = [(job.name, file) for job in finished for file in job.folder.iterdir() if _is_of_record(file)]
+    files.sort(key=lambda each: (each[1].name, each[0]))  # similar files side by side take the least space
+    if sum(file.stat().st_size for _, file in files) > LARGEST // 2:  # leaves space for headers
+        raise UserError(
+            f"the records of {len(finished):,} runs are too long for one file: write several with {option('only')}"
+        )
+    with atomic_write(path) as file, tarfile.open(fileobj=file, mode="w:xz", format=tarfile.USTAR_FORMAT) as archive:
         _add(archive, MARK, json.dumps({"figure": figure}).encode())
-        for job in finished:
-            for each in sorted(job.folder.iterdir()):
-                if each.suffix in SUFFIXES and not _is_of_picture(each):
-                    _add(archive, f"{job.name}/{each.name}", read_bytes(each))
+        for name, each in files:
+            _add(archive, f"{name}/{each.name}", read_bytes(each))
     return len(finished)
 
 
-def _is_of_picture(path: Path) -> bool:
-    """Return whether a file is the data of a picture beside it, which is drawn from the record."""
-    return path.suffix == DATA_SUFFIX and any(path.with_suffix(suffix).exists() for suffix in PICTURES)
+def check_name(path: Path) -> None:
+    """Raise InvalidInputError unless a path ends with the suffix of files of records."""
+    if not path.name.endswith(SUFFIX):
+        raise InvalidInputError(f"{option('pack', path)} must end with {SUFFIX}")
 
 
-def _add(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
-    """Add a file to an archive; equal files always give equal bytes."""
-    info = zipfile.ZipInfo(name, _SAME_TIME)
-    info.compress_type = zipfile.ZIP_BZIP2 if len(content) >= LONG else zipfile.ZIP_DEFLATED
-    archive.writestr(info, content, compresslevel=9)
+def _is_of_record(path: Path) -> bool:
+    """Return whether a file is part of its run's record; the data of a picture beside it is drawn from the record."""
+    of_picture = path.suffix == DATA_SUFFIX and any(path.with_suffix(suffix).exists() for suffix in PICTURES)
+    return path.suffix in SUFFIXES and not of_picture
+
+
+def _add(archive: tarfile.TarFile, name: str, content: bytes) -> None:
+    """Add a file to an archive; equal files always give equal bytes, because time and owner are not recorded."""
+    info = tarfile.TarInfo(name)
+    info.size = len(content)
+    archive.addfile(info, io.BytesIO(content))
+
+
+@dataclass(frozen=True, eq=False)
+class PackedRecords:
+    """The content of a file of `pack`.
+
+    Attributes:
+        path: the file.
+        runs: the files of each run, by the name of its job and the name of the file.
+        figure: the figure that the file names.
+    """
+
+    path: Path
+    runs: dict[str, dict[str, bytes]]
+    figure: object
+
+    def unpack(self, job: str, folder: Path) -> None:
+        """Create the folder of a run; raises DamagedFileError if its record is damaged, or UserError."""
+        files = self.runs[job]
+        if not {CONFIG, SUMMARY} <= set(files) or any(Path(name).suffix not in SUFFIXES for name in files):
+            raise DamagedFileError(f"{self.path} has a damaged record of {job}: get the file again")
+        with atomic_folder(folder) as beside:
+            for name, content in files.items():
+                (beside / name).write_bytes(content)
 
 
 def unpack(path: Path, jobs: Sequence[FigureJob]) -> int:
@@ -76,77 +110,78 @@ def unpack(path: Path, jobs: Sequence[FigureJob]) -> int:
         jobs: the runs of a figure; the file may contain other runs, too, which are ignored.
 
     Raises:
-        InvalidInputError: the file contains none of the runs, or is not a zip file.
-        DamagedFileError: a record in the file is damaged.
+        InvalidInputError: the file contains none of the runs, or is not a file of records.
+        DamagedFileError: the file is damaged.
         UserError: a folder cannot be written.
     """
-    with _opened(path) as (archive, members):
-        known = [job for job in jobs if job.name in members]
-        if not known:
-            raise InvalidInputError(
-                f"{path} contains no records of these runs: give the records of this figure and scale, or remove "
-                f"{option('records')}"
-            )
-        missing = [job for job in known if not is_started(job.folder)]
-        for job in missing:
-            _unpack_run(path, archive, members[job.name], job.folder)
+    packed = read_packed(path)
+    known = [job for job in jobs if job.name in packed.runs]
+    if not known:
+        raise InvalidInputError(
+            f"{path} contains no records of these runs: give the records of this figure and scale, or remove "
+            f"{option('records')}"
+        )
+    missing = [job for job in known if not is_started(job.folder)]
+    for job in missing:
+        packed.unpack(job.name, job.folder)
     return len(missing)
 
 
-def contents(path: Path) -> tuple[str | None, list[str]]:
-    """Return the figure of a file of `pack`, and the names of its jobs; None if the file does not name the figure.
+def read_packed(path: Path) -> PackedRecords:
+    """Read a file of `pack`.
 
-    Raises the errors of `unpack`.
+    Raises:
+        InvalidInputError: it is not a file of records, or cannot be read.
+        DamagedFileError: it is damaged.
     """
-    with _opened(path) as (archive, members):
-        found = None
-        try:
-            found = json.loads(archive.read(MARK)).get("figure")
-        except KeyError:  # written before files had a mark
-            pass
-        except (ValueError, AttributeError, zipfile.BadZipFile, zlib.error) as error:
-            raise DamagedFileError(f"{path} is damaged: its {MARK} cannot be read ({error})") from error
-        return found, sorted(name for name in members if name != ".")
-
-
-def unpack_some(path: Path, names: Iterable[str], folder_of: Callable[[str], Path]) -> None:
-    """Create the folders of some runs of a file of `pack`; arguments and errors as in `unpack` and `contents`."""
-    with _opened(path) as (archive, members):
-        for name in names:
-            _unpack_run(path, archive, members[name], folder_of(name), name)
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[tuple[zipfile.ZipFile, Members]]:
-    """Open a file of records; raises InvalidInputError if it cannot be read."""
+    members = _members(path)
     try:
-        with open_regular(path) as file, zipfile.ZipFile(file) as archive:
-            members = defaultdict[str, list[zipfile.ZipInfo]](list)
-            for info in archive.infolist():
-                members[str(PurePosixPath(info.filename).parent)].append(info)
-            yield archive, members
-    except (OSError, zipfile.BadZipFile) as error:
+        figure = json.loads(members.pop(PurePosixPath(MARK)))["figure"]
+    except (KeyError, TypeError, ValueError, RecursionError) as error:
+        raise DamagedFileError(f"{path} does not name its figure in {MARK}: get the file again") from error
+    runs = defaultdict[str, dict[str, bytes]](dict)
+    for name, content in members.items():
+        runs[str(name.parent)][name.name] = content
+    return PackedRecords(path, dict(runs), figure)
+
+
+class _RegularFile(tarfile.TarInfo):
+    """A member of an archive that can only be a plain file: other kinds, and extended headers, have no limits."""
+
+    @classmethod
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> "_RegularFile":
+        """Parse a header; raises ValueError if it does not describe a plain file."""
+        member = super().frombuf(buf, encoding, errors)
+        if member.type != tarfile.REGTYPE or not 0 <= member.size <= LARGEST:
+            raise ValueError(f"{member.name} is not a plain file")
+        return member
+
+
+def _members(path: Path) -> dict[PurePosixPath, bytes]:
+    """Return the content of each file of an archive by its name; raises the errors of `read_packed`."""
+    content = _decompressed(path)
+    try:
+        with tarfile.open(fileobj=io.BytesIO(content), mode="r:", tarinfo=_RegularFile) as archive:
+            return {
+                PurePosixPath(member.name): cast(IO[bytes], archive.extractfile(member)).read() for member in archive
+            }
+    except (tarfile.TarError, ValueError, EOFError) as error:
+        raise DamagedFileError(f"{path} is damaged ({error}): get the file again") from error
+
+
+def _decompressed(path: Path) -> bytes:
+    try:
+        with open_regular(path) as file:
+            if file.peek(len(_XZ))[: len(_XZ)] != _XZ:
+                raise InvalidInputError(f"{path} is not a file of records: give a file that {option('pack')} wrote")
+            with lzma.open(file) as unpacked:
+                content = unpacked.read(LARGEST + 1)
+    except OSError as error:
+        raise InvalidInputError(f"{path} cannot be read ({error}): give a file that {option('pack')} wrote") from error
+    except (lzma.LZMAError, EOFError) as error:
+        raise DamagedFileError(f"{path} is damaged ({error}): get the file again") from error
+    if len(content) > LARGEST:
         raise InvalidInputError(
-            f"{path} cannot be read as a file of records ({error}): give a file that {option('pack')} wrote"
-        ) from error
-
-
-def _unpack_run(
-    path: Path, archive: zipfile.ZipFile, members: Sequence[zipfile.ZipInfo], folder: Path, name: str | None = None
-) -> None:
-    """Create the folder of one run; names of files come from the archive, but without folders.
-
-    Errors call the run `name`. Default: its folder.
-    """
-    run = name or folder
-    names = {PurePosixPath(info.filename).name: info for info in members}
-    too_large = any(info.file_size > LARGEST for info in members)
-    if too_large or not {CONFIG, SUMMARY} <= set(names) or any(Path(file).suffix not in SUFFIXES for file in names):
-        raise DamagedFileError(f"{path} has a damaged record of {run}: get the file again")
-    with atomic_folder(folder) as beside:
-        for file, info in names.items():
-            try:
-                content = archive.read(info)
-            except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError) as error:
-                raise DamagedFileError(f"{path} has a damaged record of {run} ({error}): get the file again") from error
-            (beside / file).write_bytes(content)
+            f"{path} is longer than {LARGEST // 2**20:,} MiB when unpacked: give a file that {option('pack')} wrote"
+        )
+    return content

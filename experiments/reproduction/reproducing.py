@@ -27,7 +27,7 @@ from nasbench1shot1.experiments.reproduction.progress import (
     measure,
     nouns,
 )
-from nasbench1shot1.experiments.reproduction.records import MARK, unpack
+from nasbench1shot1.experiments.reproduction.records import MARK, check_name, unpack
 from nasbench1shot1.experiments.reproduction.records import pack as write_records
 from nasbench1shot1.ground.errors import InvalidInputError, UserError, either, option
 from nasbench1shot1.ground.files import PictureFormat, as_path, atomic_write, check_writable, write_json
@@ -79,7 +79,7 @@ def reproduce(
         seeds: random seeds. Default: the seeds of the scale.
         draw_only: draw the finished jobs and run none; another process may be running them.
         records: a file that `pack` wrote. Its finished jobs are copied to `out`, unless they have been started there.
-        pack: a zip file to which the records of all finished jobs are written, without checkpoints and pictures.
+        pack: a .tar.xz file to which the records of all finished jobs are written, without checkpoints and pictures.
         format: file format of the picture.
         style: "screen" (default), "paper" (without title and caption, as wide as a column or a page), "dark", an
             `nb.FigureStyle`, or settings of matplotlib (docs/figures.md).
@@ -105,6 +105,8 @@ def reproduce(
         as_path(path, which, is_option=True) if path is not None else None
         for which, path in (("records", records), ("pack", pack))
     )
+    if target is not None:
+        check_name(target)
     with _planned(name, scale, out, only, joined, seeds, spread, options, console, source) as plan:
         figure, folder, jobs, table, places = plan
         todo = [job for job in jobs if not job.is_finished and not draw_only]

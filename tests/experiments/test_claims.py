@@ -2,7 +2,7 @@
 
 import json
 import shutil
-import zipfile
+import tarfile
 from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,7 +11,7 @@ import compared_runs
 import numpy as np
 import pytest
 from conftest import CHECKOUT
-from made_records import open_made, write_records
+from made_records import open_made, read_packed_files, write_packed, write_records
 from refusals import exits, refuses
 
 from nasbench1shot1.cli import COMMANDS, main
@@ -151,7 +151,7 @@ def result(folder: Path, key: str = KEY) -> Result:
 
 
 def test_records_decide_at_the_papers_scale(made):
-    write_records(made / "any.zip", "figure2", {**BETTER, "s1/pc-darts": PC_DARTS})
+    write_records(made / "any.tar.xz", "figure2", {**BETTER, "s1/pc-darts": PC_DARTS})
     found = result(made)
     assert found.verdict == REPRODUCED
     row = found.rows[0]
@@ -169,19 +169,21 @@ def test_records_decide_at_the_papers_scale(made):
     ],
 )
 def test_the_opposite_order_refutes_only_measured_runs_at_scales_that_rank(made, options, verdict):
-    write_records(made / "any.zip", "methods", {**BETTER, "s1/pc-darts": [9.0 + k / 10 for k in range(10)]}, **options)
+    write_records(
+        made / "any.tar.xz", "methods", {**BETTER, "s1/pc-darts": [9.0 + k / 10 for k in range(10)]}, **options
+    )
     found = result(made)
     assert found.verdict == verdict and all(row.value.high < 0 for row in found.rows)
 
 
 def test_the_quick_scale_confirms_nothing(made):
-    write_records(made / "any.zip", "methods", {**BETTER, "s1/pc-darts": PC_DARTS}, scale="quick", epochs=15)
+    write_records(made / "any.tar.xz", "methods", {**BETTER, "s1/pc-darts": PC_DARTS}, scale="quick", epochs=15)
     found = result(made)
     assert found.verdict == UNDECIDED and found.rows[0].value.low > 0
 
 
 def test_a_study_cut_short_shows_its_n_and_decides_nothing(made):
-    write_records(made / "any.zip", "methods", {**BETTER, "s1/pc-darts": PC_DARTS[:7]})
+    write_records(made / "any.tar.xz", "methods", {**BETTER, "s1/pc-darts": PC_DARTS[:7]})
     found = result(made)
     assert found.verdict == UNDECIDED
     assert {row.n for row in found.rows} == {"7 of 10 seeds"}
@@ -191,38 +193,38 @@ def test_a_study_cut_short_shows_its_n_and_decides_nothing(made):
 def test_settings_and_tables_are_never_pooled(made, other):
     """Half of the seeds at each setting: pooled, ten seeds would decide."""
     halves = {place: values[:5] for place, values in {**BETTER, "s1/pc-darts": PC_DARTS}.items()}
-    write_records(made / "a.zip", "methods", halves)
-    write_records(made / "b.zip", "methods", halves, **other)
+    write_records(made / "a.tar.xz", "methods", halves)
+    write_records(made / "b.tar.xz", "methods", halves, **other)
     found = result(made)
     assert found.verdict == UNDECIDED and len(found.rows) == 2 * len(BETTER)
     assert {row.n for row in found.rows} == {"5 of 10 seeds"}
 
 
 def test_curves_of_different_tables_are_not_compared(made):
-    write_records(made / "a.zip", "methods", BETTER)
-    write_records(made / "b.zip", "methods", {"s1/pc-darts": PC_DARTS}, table_id="other")
+    write_records(made / "a.tar.xz", "methods", BETTER)
+    write_records(made / "b.tar.xz", "methods", {"s1/pc-darts": PC_DARTS}, table_id="other")
     assert result(made).verdict == NEEDS_FULL_SCALE
 
 
 def test_the_larger_scale_gives_the_verdict(made):
-    write_records(made / "a.zip", "methods", {**BETTER, "s1/pc-darts": PC_DARTS}, scale="quick", epochs=15)
-    write_records(made / "b.zip", "figure2", {**BETTER, "s1/pc-darts": PC_DARTS})
+    write_records(made / "a.tar.xz", "methods", {**BETTER, "s1/pc-darts": PC_DARTS}, scale="quick", epochs=15)
+    write_records(made / "b.tar.xz", "figure2", {**BETTER, "s1/pc-darts": PC_DARTS})
     found = result(made)
     assert found.verdict == REPRODUCED and len(found.rows) == 2 * len(BETTER)
 
 
 def test_runs_of_one_seed_count_once_and_may_not_differ(made):
     every = {**BETTER, "s1/pc-darts": PC_DARTS}
-    write_records(made / "a.zip", "methods", every)
-    shutil.copy(made / "a.zip", made / "b.zip")
+    write_records(made / "a.tar.xz", "methods", every)
+    shutil.copy(made / "a.tar.xz", made / "b.tar.xz")
     assert {row.n for row in result(made).rows} == {"10 seeds"}
-    write_records(made / "b.zip", "methods", {**every, "s1/pc-darts": [0.1, *PC_DARTS[1:]]})
-    with refuses(InvalidInputError, made / "a.zip", made / "b.zip", "methods/s1/pc-darts/seed-0"):
+    write_records(made / "b.tar.xz", "methods", {**every, "s1/pc-darts": [0.1, *PC_DARTS[1:]]})
+    with refuses(InvalidInputError, made / "a.tar.xz", made / "b.tar.xz", "methods/s1/pc-darts/seed-0"):
         result(made)
 
 
 def test_equal_ends_are_refuted_by_one_seed(made):
-    write_records(made / "any.zip", "figure2", {"s1/gdas": [1.0] * 10, "s2/gdas": [1.0] * 9 + [2.0]})
+    write_records(made / "any.tar.xz", "figure2", {"s1/gdas": [1.0] * 10, "s2/gdas": [1.0] * 9 + [2.0]})
     found = result(made, "1shot1-table2-gdas-spread")
     assert [row.verdict for row in found.rows] == [REPRODUCED, NOT_REPRODUCED]
     assert [row.value.value for row in found.rows] == [100, 90]
@@ -230,7 +232,7 @@ def test_equal_ends_are_refuted_by_one_seed(made):
 
 def test_a_curve_may_have_another_name_in_another_figure(made):
     options = {"scale": "quick", "architecture": NASBENCH201.reference_points["all-skip cell"]}
-    write_records(made / "any.zip", "nas201-collapse", {"50-epochs/augmented": [40.07] * 7}, **options)
+    write_records(made / "any.tar.xz", "nas201-collapse", {"50-epochs/augmented": [40.07] * 7}, **options)
     found = result(made, "201-collapse")
     assert [(row.part, row.n, row.verdict) for row in found.rows] == [
         ("nb201, DARTS", "7 of 10 seeds", UNDECIDED),
@@ -239,17 +241,11 @@ def test_a_curve_may_have_another_name_in_another_figure(made):
     assert found.rows[0].value is not None and found.rows[0].value.value == 100
 
 
-def test_figures_are_named_by_the_file_if_they_are_not_marked(made):
-    write_records(made / "methods-nb201-part.zip", None, {"nb201/gdas": [1.0]})
-    with Records([made]) as records:
-        assert records.figures == {"methods-nb201"}
-
-
 def test_folders_of_figures_are_read_like_files(made):
-    write_records(made / "any.zip", "figure2", {**BETTER, "s1/pc-darts": PC_DARTS})
+    write_records(made / "any.tar.xz", "figure2", {**BETTER, "s1/pc-darts": PC_DARTS})
     folder = made / "runs" / "figure2-full"
-    with zipfile.ZipFile(made / "any.zip") as archive:
-        archive.extractall(folder)
+    with tarfile.open(made / "any.tar.xz") as archive:
+        archive.extractall(folder, filter="data")
     (folder / "s1" / "gdas" / "seed-9" / "summary.json").unlink()  # unfinished
     for place in (folder, folder.parent):
         found = result(place)
@@ -265,30 +261,26 @@ def test_bad_records_are_refused(made):
     for folder in (made / "missing", empty):
         with refuses(InvalidInputError, folder, options="records pack"):
             Records([folder])
-    (empty / "no.zip").write_bytes(b"not a zip file")
-    with refuses(InvalidInputError, empty / "no.zip"):
+    (empty / "no.tar.xz").write_bytes(b"not an archive")
+    with refuses(InvalidInputError, empty / "no.tar.xz"):
         Records([empty])
-    (empty / "no.zip").unlink()
-    write_records(empty / "one.zip", "figure99", {"s1/gdas": [1.0]})
-    with refuses(InvalidInputError, empty / "one.zip", "figure99"):
+    (empty / "no.tar.xz").unlink()
+    write_records(empty / "one.tar.xz", "figure99", {"s1/gdas": [1.0]})
+    with refuses(InvalidInputError, empty / "one.tar.xz", "figure99"):
         Records([empty])
-    write_records(empty / "one.zip", None, {"s1/gdas": [1.0]})
-    with refuses(InvalidInputError, empty / "one.zip"):
+    write_records(empty / "one.tar.xz", None, {"s1/gdas": [1.0]})
+    with refuses(DamagedFileError, empty / "one.tar.xz", "figure.json"):
         Records([empty])
 
 
 def test_a_damaged_record_is_refused_and_nothing_is_written(tmp_path, capsys):
     name = "nb201/random/seed-0/metrics.jsonl"
-    with zipfile.ZipFile(SHIPPED / "nas201-figure6.zip") as old, zipfile.ZipFile(tmp_path / "one.zip", "w") as new:
-        for info in old.infolist():
-            content = old.read(info)
-            new.writestr(info, content[: len(content) // 2] if info.filename == name else content)
-    with exits(capsys, tmp_path / "one.zip", "nb201/random/seed-0"):
+    files = read_packed_files(SHIPPED / "nas201-figure6.tar.xz")
+    write_packed(tmp_path / "one.tar.xz", {**files, name: files[name][: len(files[name]) // 2]})
+    with exits(capsys, tmp_path / "one.tar.xz", "nb201/random/seed-0"):
         main(["claims", "--records", str(tmp_path), "--only", "201-table5-random", "--out", str(tmp_path / "page.md")])
-    with zipfile.ZipFile(tmp_path / "one.zip", "w") as new:
-        new.writestr("figure.json", json.dumps({"figure": "nas201-figure6"}))
-        new.writestr(name, b"")
-    with refuses(DamagedFileError, tmp_path / "one.zip", "nb201/random/seed-0"), Records([tmp_path]) as records:
+    write_packed(tmp_path / "one.tar.xz", {"figure.json": files["figure.json"], name: b""})
+    with refuses(DamagedFileError, tmp_path / "one.tar.xz", "nb201/random/seed-0"), Records([tmp_path]) as records:
         records.runs("nas201-figure6", "nb201", "random")
     assert not (tmp_path / "page.md").exists()
 

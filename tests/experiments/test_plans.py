@@ -555,7 +555,7 @@ def test_plans_of_commands_refuse_what_does_not_apply(nowhere: Path, capsys: pyt
     for command in (["search"], ["tune"], ["blackbox"], ["correlate", "run"]):
         with exits(capsys, "--dry-run", "--resume"):
             cli.main([*command, "--dry-run", "--resume", "somewhere"])
-    for name, value in (("--draw-only", []), ("--records", ["a.zip"]), ("--pack", ["a.zip"])):
+    for name, value in (("--draw-only", []), ("--records", ["a.tar.xz"]), ("--pack", ["a.tar.xz"])):
         with exits(capsys, "--dry-run", name):
             cli.main(["reproduce", "figure2", "--dry-run", name, *value])
     with refuses(nb.InvalidInputError, "unknown figure or command", "serch", "search"):

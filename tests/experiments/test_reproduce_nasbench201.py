@@ -155,7 +155,7 @@ def test_figure_8_shows_the_accuracies_of_the_same_searches(searched):
 
 def test_table_7_ranks_the_searches_with_both_statistics(searched):
     folder, _ = searched
-    packed = folder.parent / "records" / "table7.zip"
+    packed = folder.parent / "records" / "table7.tar.xz"
     packed.parent.mkdir()
     frame, said = drawn("nas201-table7", folder, ["gdas"], pack=packed)
     assert "2 searches of 2 epochs and 4 rankings of 1 epoch; 2 are finished" in said

@@ -1,16 +1,18 @@
 """The records of a figure's runs in one file: equal pictures elsewhere, continuing, partial studies, damaged files."""
 
+import random
 import shutil
-import zipfile
+import tarfile
 from pathlib import Path
 
 import pytest
+from made_records import read_packed_files, write_packed, write_records
 from refusals import refuses
 from tiny_figures import ARGUMENTS, JOBS, STEM, reproduce, run_jobs_here, shrink
 
 from nasbench1shot1.display.canvas import Canvas
 from nasbench1shot1.experiments.reproduction import records
-from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError
+from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, UserError
 from nasbench1shot1.jobs import pool
 
 EPOCHS = ("--epochs", "2")
@@ -22,7 +24,7 @@ def finished(tmp_path_factory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         shrink(patch)
         run_jobs_here(patch)
-        reproduce(out, *EPOCHS, "--pack", str(out.parent / "records.zip"))
+        reproduce(out, *EPOCHS, "--pack", str(out.parent / "records.tar.xz"))
     return out
 
 
@@ -41,7 +43,7 @@ def no_search(monkeypatch) -> None:
 
 
 def test_records_draw_the_same_picture_and_pack_to_the_same_bytes(finished, no_search, tmp_path):
-    source, again = finished.parent / "records.zip", tmp_path / "again.zip"
+    source, again = finished.parent / "records.tar.xz", tmp_path / "again.tar.xz"
     reproduce(tmp_path / "out", *EPOCHS, "--records", str(source), "--pack", str(again))
     assert again.read_bytes() == source.read_bytes()
     for suffix in ("png", "csv"):
@@ -50,8 +52,7 @@ def test_records_draw_the_same_picture_and_pack_to_the_same_bytes(finished, no_s
 
 
 def test_records_have_neither_checkpoints_nor_pictures(finished):
-    with zipfile.ZipFile(finished.parent / "records.zip") as archive:
-        names = archive.namelist()
+    names = read_packed_files(finished.parent / "records.tar.xz")
     assert {name.rpartition("/")[0] for name in names} == {*JOBS, ""} and "figure.json" in names
     assert {Path(name).suffix for name in names} == {".json", ".jsonl", ".npz"}
 
@@ -69,11 +70,11 @@ def test_a_part_is_drawn_with_its_number_of_runs_and_continued(finished, tmp_pat
     monkeypatch.setattr(Canvas, "finish", finish_and_listen)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pool._ThisProcess, "submit", None)  # it would raise if a search were started
-        reproduce(out, *EPOCHS, "--draw-only", "--pack", str(tmp_path / "part.zip"))
+        reproduce(out, *EPOCHS, "--draw-only", "--pack", str(tmp_path / "part.tar.xz"))
     title, caption = texts
     assert "1 to 2 of 2 seeds" in title and "3 of 4" in caption
     assert "Records of 3 searches" in capsys.readouterr().out
-    reproduce(tmp_path / "continued", *EPOCHS, "--records", str(tmp_path / "part.zip"))
+    reproduce(tmp_path / "continued", *EPOCHS, "--records", str(tmp_path / "part.tar.xz"))
     name = f"{STEM}.csv"
     assert (tmp_path / "continued" / name).read_text() == (finished / name).read_text()
 
@@ -85,46 +86,74 @@ def test_nothing_finished_cannot_be_drawn(tmp_path):
 
 
 def test_records_of_other_runs_are_refused(finished, tmp_path):
-    other = tmp_path / "other.zip"
-    with zipfile.ZipFile(other, "w") as archive:
-        archive.writestr("s1/darts/seed-0/config.json", "{}")
+    other = tmp_path / "other.tar.xz"
+    write_records(other, "figure2", {"s1/darts": [1.0]})
     with refuses(InvalidInputError, other, options="records"):
         _call(tmp_path / "out", records=other)
-    with refuses(InvalidInputError, finished / "figure.json", options="pack"):
-        _call(tmp_path / "out", records=finished / "figure.json")
+    for path in (finished / "figure.json", tmp_path / "missing.tar.xz"):
+        with refuses(InvalidInputError, path, options="pack"):
+            _call(tmp_path / "out", records=path)
     assert not (tmp_path / "out").exists()
+
+
+def test_a_file_of_records_needs_its_suffix(tmp_path):
+    with refuses(InvalidInputError, tmp_path / "records.zip", records.SUFFIX, options="pack"):
+        _call(tmp_path / "out", pack=tmp_path / "records.zip")
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("name", ["checkpoint.pt", "summary.json"])
 def test_a_damaged_record_leaves_no_run(name, finished, tmp_path):
     """Neither an unknown file is unpacked, nor is a run without its summary taken for a finished one."""
-    source, other = finished.parent / "records.zip", tmp_path / "other.zip"
-    with zipfile.ZipFile(source) as old, zipfile.ZipFile(other, "w") as new:
-        for info in old.infolist():
-            if info.filename != f"{JOBS[0]}/{name}":
-                new.writestr(info, old.read(info))
-        if name == "checkpoint.pt":
-            new.writestr(f"{JOBS[0]}/{name}", b"\x80")
-    with refuses(DamagedFileError, other, tmp_path / "out" / JOBS[0]):
+    other = tmp_path / "other.tar.xz"
+    files = read_packed_files(finished.parent / "records.tar.xz")
+    if name == "checkpoint.pt":
+        files[f"{JOBS[0]}/{name}"] = b"\x80"
+    else:
+        del files[f"{JOBS[0]}/{name}"]
+    write_packed(other, files)
+    with refuses(DamagedFileError, other, JOBS[0]):
         _call(tmp_path / "out", records=other)
     assert not (tmp_path / "out" / JOBS[0]).exists()
 
 
-def test_long_files_are_packed_smaller_and_their_damage_leaves_no_run(finished, no_search, tmp_path, monkeypatch):
-    source, smaller = finished.parent / "records.zip", tmp_path / "smaller.zip"
-    monkeypatch.setattr(records, "LONG", 1)
-    reproduce(tmp_path / "first", *EPOCHS, "--records", str(source), "--pack", str(smaller))
-    with zipfile.ZipFile(source) as one, zipfile.ZipFile(smaller) as other:
-        assert [(name, one.read(name)) for name in one.namelist()] == [(n, other.read(n)) for n in other.namelist()]
-        assert {info.compress_type for info in other.infolist()} == {zipfile.ZIP_BZIP2}
-        (info,) = [info for info in other.infolist() if info.filename == f"{JOBS[0]}/metrics.jsonl"]
-    content = bytearray(smaller.read_bytes())
-    begin = info.header_offset + 30 + len(info.filename) + 20  # in the compressed data, behind the local header
-    content[begin : begin + 8] = bytes(8)
-    smaller.write_bytes(content)
-    with refuses(DamagedFileError, smaller, tmp_path / "out" / JOBS[0]):
-        _call(tmp_path / "out", records=smaller)
-    assert not (tmp_path / "out" / JOBS[0]).exists()
+def test_changed_bytes_are_refused(finished, tmp_path):
+    whole, other, rng = (finished.parent / "records.tar.xz").read_bytes(), tmp_path / "other.tar.xz", random.Random(0)
+    for place in sorted(rng.sample(range(len(whole)), 40)):
+        other.write_bytes(whole[:place] + bytes([whole[place] ^ 1 << rng.randrange(8)]) + whole[place + 1 :])
+        with refuses(UserError, other):
+            records.read_packed(other)
+    for end in rng.sample(range(len(whole)), 10):
+        other.write_bytes(whole[:end])
+        with refuses(UserError, other):
+            records.read_packed(other)
+
+
+def test_only_plain_files_of_limited_length_are_read(tmp_path, monkeypatch):
+    other = tmp_path / "other.tar.xz"
+    files = {"figure.json": b'{"figure": "figure12"}', "s1/darts/seed-0/config.json": b"{}"}
+    write_packed(other, files, format=tarfile.USTAR_FORMAT)
+    assert records.read_packed(other).runs == {"s1/darts/seed-0": {"config.json": b"{}"}}
+    write_packed(other, files, format=tarfile.PAX_FORMAT, pax_headers={"size": str(10**18)})
+    with refuses(DamagedFileError, other):
+        records.read_packed(other)
+    with tarfile.open(other, "w:xz") as archive:
+        link = tarfile.TarInfo("s1/darts/seed-0/config.json")
+        link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
+        archive.addfile(link)
+    with refuses(DamagedFileError, other, link.name):
+        records.read_packed(other)
+    write_packed(other, {**files, "s1/darts/seed-0/metrics.jsonl": bytes(200_000)})
+    monkeypatch.setattr(records, "LARGEST", 2**17)
+    with refuses(InvalidInputError, other, options="pack"):
+        records.read_packed(other)
+
+
+def test_records_that_could_not_be_read_again_are_not_written(finished, tmp_path, monkeypatch):
+    monkeypatch.setattr(records, "LARGEST", 2**10)
+    with refuses(UserError, "4 runs", options="only"):
+        _call(finished, draw_only=True, pack=tmp_path / "records.tar.xz")
+    assert not list(tmp_path.iterdir())
 
 
 def _call(out: Path, **options) -> None:
