@@ -1,30 +1,80 @@
-"""Write the tables of all methods into docs/optimizers.md, and their values into docs/reproduce/methods-quick.csv.
+"""Write the tables of all methods into docs/optimizers.md, and their values into CSV files in docs/reproduce.
 
     nb1shot1 reproduce methods --scale quick --out FOLDER
     nb1shot1 reproduce methods-nb201 --scale quick --out FOLDER_2
     python benchmarks/methods_table.py FOLDER/methods.csv FOLDER_2/methods-nb201.csv
 
-The script replaces the section between two comments of the page. The studies may be unfinished: the tables state the
-number of seeds of each value.
+The script also reads FOLDER/methods-searches.csv and the like, which the commands write beside these files. It replaces
+the section between two comments of the page. The studies may be unfinished: the tables state the number of seeds of
+each value.
 """
 
 import argparse
+from collections import Counter
 from pathlib import Path
 
 import pandas
 from page_section import replace_section
 
+from nasbench1shot1 import Architecture
 from nasbench1shot1.experiments.reproduction.method_tables import BEST, FINAL, RANDOM, with_band
 
 NAME = "methods"
 PAGE = Path(__file__).parents[1] / "docs" / "optimizers.md"
-VALUES = "reproduce/methods-quick.csv"
+VALUES, CELLS = "reproduce/methods-quick.csv", "reproduce/methods-quick-cells.csv"
+OFTEN = 0.04
+"""A final cell is frequent if this share of the searches of its space end at it."""
 
 
-def section(values):
-    """Return the lines of the section: a table of final test regrets, and one of best-seen test regrets."""
-    final = ["**Final test regret:**", "", *table(values, FINAL)]
-    return [*final, "", "**Best-seen test regret:**", "", *table(values, BEST)]
+def section(values, cells):
+    """Return the lines of the section: final test regrets, best-seen test regrets, and frequent final cells."""
+    return [
+        *("**Final test regret:**", "", *table(values, FINAL), ""),
+        *("**Best-seen test regret:**", "", *table(values, BEST), ""),
+        *(f"**Cells at which at least {100 * OFTEN:.0f} % of the searches of a space end:**", "", *cell_table(cells)),
+    ]
+
+
+def frequent_cells(searches):
+    """Return a row for each frequent final cell: space, edges, final test regret, and searches, in all and by method.
+
+    Args:
+        searches: the rows of the searches of all spaces.
+    """
+    rows = []
+    for space, of_space in searches.groupby("panel", sort=False):
+        for cell, number in of_space["final_cell_hash"].value_counts().items():
+            if number >= OFTEN * len(of_space):
+                own = of_space[of_space["final_cell_hash"] == cell]
+                by_method = ", ".join(f"{method} {n}" for method, n in own["curve"].value_counts().items())
+                first = own.iloc[0]
+                row = {"panel": space, "cell": edges(first["final_architecture"]), FINAL: first[FINAL]}
+                rows.append({**row, "searches": number, "of": len(of_space), "methods": by_method})
+    return pandas.DataFrame(rows)
+
+
+def edges(architecture):
+    """Return the edges of a cell of NAS-Bench-101 after pruning; operations are numbered if they repeat.
+
+    For spaces of other benchmarks, return the architecture.
+    """
+    parsed = Architecture.parse(architecture)
+    if parsed.benchmark.name != "nasbench101":
+        return f"`{architecture}`"
+    graph = parsed.cell.drawn_graph()
+    labels = dict(graph.nodes(data="label"))
+    numbers = Counter(labels.values())
+    names = {node: f"{label} ({node})" if numbers[label] > 1 else label for node, label in labels.items()}
+    return ", ".join(f"{names[source]} → {names[target]}" for source, target in graph.edges)
+
+
+def cell_table(cells):
+    """Return the lines of the table of frequent final cells."""
+    lines = ["| space | cell | final regret | searches | of these, by method |", "|---|---|---:|---:|---|"]
+    for row in cells.itertuples():
+        cell = row.cell.replace("|", r"\|")  # which ends a column even within code
+        lines.append(f"| {row.panel} | {cell} | {100 * row.final:.2f} | {row.searches} of {row.of} | {row.methods} |")
+    return lines
 
 
 def table(values, measure):
@@ -56,9 +106,15 @@ def main():
     parser.add_argument("files", type=Path, nargs="+", help="the CSV files of the studies")
     parser.add_argument("--page", type=Path, default=PAGE)
     options = parser.parse_args()
-    values = pandas.concat([pandas.read_csv(file) for file in options.files], ignore_index=True).round(8)
-    replace_section(options.page, NAME, section(values))
+    beside = [file.with_name(f"{file.stem}-searches.csv") for file in options.files]
+    values, searches = (
+        pandas.concat([pandas.read_csv(file) for file in files], ignore_index=True).round(8)
+        for files in (options.files, beside)
+    )
+    cells = frequent_cells(searches)
+    replace_section(options.page, NAME, section(values, cells))
     values.to_csv(options.page.parent / VALUES, index=False)
+    cells.to_csv(options.page.parent / CELLS, index=False)
 
 
 if __name__ == "__main__":

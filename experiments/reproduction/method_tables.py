@@ -99,9 +99,8 @@ class MethodTable(CurveResults):
     def samples(self) -> dict[Place, dict[str, Floats]]:
         """The values of each measure, one per seed, by panel and curve."""
         found = {}
-        for place, frames in self.frames.items():
-            values = pandas.DataFrame([measures(frame) for frame in frames])
-            found[place] = {name: values[name].to_numpy(np.float64) for name in MEASURES}
+        for place, own in self.searches.groupby(["panel", "curve"], sort=False):
+            found[place] = {name: own[name].to_numpy(np.float64) for name in MEASURES}
         return found
 
     @cached_property
@@ -159,8 +158,20 @@ class MethodTable(CurveResults):
         return float("nan") if mean is None else mean
 
     def further_tables(self) -> Mapping[str, pandas.DataFrame]:
-        """Return `rank_tests`."""
-        return {"rank-tests": self.rank_tests}
+        """Return `rank_tests` and `searches`."""
+        return {"rank-tests": self.rank_tests, "searches": self.searches}
+
+    @cached_property
+    def searches(self) -> pandas.DataFrame:
+        """A row for every search: the measures as fractions, and the last architecture with the hash of its cell."""
+        rows = []
+        for found in self.found:
+            panel, curve = found.place
+            for run, frame in zip(found.runs, self.frames[found.place], strict=True):
+                names = ("architecture", "cell_hash", "test_measured", "one_shot_validation_error")
+                last = {f"final_{name}": frame[name].iloc[-1] for name in names}
+                rows.append({"panel": panel, "curve": curve, "seed": run.config["seed"], **measures(frame), **last})
+        return pandas.DataFrame(rows)
 
     @cached_property
     def rank_tests(self) -> pandas.DataFrame:

@@ -122,6 +122,21 @@ def test_the_table_has_every_measure_with_its_interval_and_the_baseline(compared
     assert "random sampling" in screen and "Mann–Whitney" in screen
 
 
+def test_every_search_has_a_row_with_its_last_architecture(compared):
+    picture, _ = compared
+    frame = pandas.read_csv(picture.with_name(f"{picture.stem}-searches.csv"))
+    rows = list(zip(frame["curve"], frame["seed"], strict=True))
+    assert rows == [(method, seed) for method in ("gdas", "random-ws") for seed in SEEDS]
+    for row in frame.itertuples():
+        run = nb.open_run(picture.parent / "nb201" / str(row.curve) / f"seed-{row.seed}")
+        last = run.lines[-1]
+        assert (row.final, row.final_architecture) == (pytest.approx(last["test_regret"]), last["architecture"])
+        assert row.best_seen == pytest.approx(measures(run.metrics)[BEST])
+        assert row.final_cell_hash == nb.Architecture.parse(last["architecture"]).network_id
+    table = pandas.read_csv(picture.with_suffix(".csv")).set_index("curve")
+    assert frame.groupby("curve")["final"].mean().to_dict() == pytest.approx(table["final_mean"].drop(RANDOM).to_dict())
+
+
 def test_rank_tests_compare_all_pairs_and_random_sampling(compared):
     picture, _ = compared
     tests = pandas.read_csv(picture.with_name(f"{picture.stem}-rank-tests.csv"))
