@@ -235,10 +235,10 @@ class RunTest(ABC):
 
     def described(self, groups: Sequence[Group], strength: Strength) -> dict[str, Any]:
         """Return the fields of a row that do not depend on the test."""
-        first = groups[0]
+        first, settings = groups[0], dict.fromkeys(group.setting.text for group in groups)
         return {
             "level": strength.level,
-            "setting": f"{_space(first)}, {first.setting.text}",
+            "setting": f"{_space(first)}, {', against '.join(settings)}",
             "n": _many(groups),
             "source": PREDICTED if strength.predicted else MEASURED,
             "table": first.setting.table,

@@ -359,6 +359,7 @@ def test_tuned_optimizers_are_compared_with_defaults_and_black_box_studies(tmp_p
     assert default.value.value == pytest.approx(100 * (mean - tuned))
     assert other.value.value == pytest.approx(100 * (rival.final["test_regret"].mean() - tuned))
     assert {default.verdict, other.verdict} == {UNDECIDED} and default.n == "1 of 2 seeds"
+    assert default.setting != other.setting and all(" epochs, against " in row.setting for row in (default, other))
     assert rows["s2: tuned DARTS better than its default"].value is None
 
 
