@@ -4,7 +4,7 @@
     nb1shot1 reproduce methods-nb201 --scale quick --out FOLDER_2
     python benchmarks/methods_table.py FOLDER/methods.csv FOLDER_2/methods-nb201.csv
 
-The script also reads FOLDER/methods-searches.csv and the like, which the commands write beside these files. It replaces
+The script also reads the `…-searches.csv` file that `reproduce` writes beside each of these files. It replaces
 the section between two comments of the page. The studies may be unfinished: the tables state the number of seeds of
 each value.
 """
@@ -18,11 +18,12 @@ from page_section import replace_section
 
 from nasbench1shot1 import Architecture
 from nasbench1shot1.experiments.reproduction.method_tables import BEST, FINAL, RANDOM, with_band
+from nasbench1shot1.nasbench101.cell import Cell
 
 NAME = "methods"
 PAGE = Path(__file__).parents[1] / "docs" / "optimizers.md"
 VALUES, CELLS = "reproduce/methods-quick.csv", "reproduce/methods-quick-cells.csv"
-OFTEN = 0.04
+FREQUENT_SHARE = 0.04
 """A final cell is frequent if this share of the searches of its space end at it."""
 
 
@@ -31,7 +32,11 @@ def section(values, cells):
     return [
         *("**Final test regret:**", "", *table(values, FINAL), ""),
         *("**Best-seen test regret:**", "", *table(values, BEST), ""),
-        *(f"**Cells at which at least {100 * OFTEN:.0f} % of the searches of a space end:**", "", *cell_table(cells)),
+        *(
+            f"**Final cells shared by at least {100 * FREQUENT_SHARE:.0f} % of a space's searches (of all methods):**",
+            "",
+            *cell_table(cells),
+        ),
     ]
 
 
@@ -43,10 +48,10 @@ def frequent_cells(searches):
     """
     rows = []
     for space, of_space in searches.groupby("panel", sort=False):
-        for cell, number in of_space["final_cell_hash"].value_counts().items():
-            if number >= OFTEN * len(of_space):
+        for cell, number in Counter(of_space["final_cell_hash"]).most_common():
+            if number >= FREQUENT_SHARE * len(of_space):
                 own = of_space[of_space["final_cell_hash"] == cell]
-                by_method = ", ".join(f"{method} {n}" for method, n in own["curve"].value_counts().items())
+                by_method = ", ".join(f"{method} {n}" for method, n in Counter(own["curve"]).most_common())
                 first = own.iloc[0]
                 row = {"panel": space, "cell": edges(first["final_architecture"]), FINAL: first[FINAL]}
                 rows.append({**row, "searches": number, "of": len(of_space), "methods": by_method})
@@ -54,14 +59,14 @@ def frequent_cells(searches):
 
 
 def edges(architecture):
-    """Return the edges of a cell of NAS-Bench-101 after pruning; operations are numbered if they repeat.
+    """Return the edges of a cell of NAS-Bench-101 after pruning; repeated operations have the number of their vertex.
 
     For spaces of other benchmarks, return the architecture.
     """
-    parsed = Architecture.parse(architecture)
-    if parsed.benchmark.name != "nasbench101":
+    cell = getattr(Architecture.parse(architecture), "cell", None)
+    if not isinstance(cell, Cell):
         return f"`{architecture}`"
-    graph = parsed.cell.drawn_graph()
+    graph = cell.drawn_graph()
     labels = dict(graph.nodes(data="label"))
     numbers = Counter(labels.values())
     names = {node: f"{label} ({node})" if numbers[label] > 1 else label for node, label in labels.items()}
@@ -70,7 +75,7 @@ def edges(architecture):
 
 def cell_table(cells):
     """Return the lines of the table of frequent final cells."""
-    lines = ["| space | cell | final regret | searches | of these, by method |", "|---|---|---:|---:|---|"]
+    lines = ["| space | cell | final test regret [%] | searches | searches by method |", "|---|---|---:|---:|---|"]
     for row in cells.itertuples():
         cell = row.cell.replace("|", r"\|")  # which ends a column even within code
         lines.append(f"| {row.panel} | {cell} | {100 * row.final:.2f} | {row.searches} of {row.of} | {row.methods} |")

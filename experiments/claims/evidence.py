@@ -95,12 +95,15 @@ class _Place:
 class Records:
     """The finished runs of figures in some folders, a context manager: files of records are unpacked meanwhile.
 
+    The content of these files stays in memory.
+
     Attributes:
         folders: each is the folder of a figure, or contains such folders or files of `reproduce --pack`.
 
     Raises:
         InvalidInputError: a folder does not exist, contains no records, or a file in it is not a file of records.
         DamagedFileError: a file of records is damaged.
+        UserError: a file of records cannot be read.
     """
 
     folders: Sequence[str | Path]
@@ -152,12 +155,13 @@ class Records:
         if not isinstance(run, Ranking):
             return None
         name = "/".join(Path(run.config["run"]).parts[-3:])
+        lacking = DamagedFileError(f"{place.source} lacks {name}, whose weights {place.job} ranks: get it again")
+        if place.packed is not None and name not in place.packed.runs:
+            raise lacking
         try:
             return self._open(replace(place, job=name))
-        except (KeyError, InvalidInputError) as error:
-            raise DamagedFileError(
-                f"{place.source} lacks {name}, whose weights {place.job} ranks: get it again"
-            ) from error
+        except InvalidInputError as error:
+            raise lacking from error
 
     def _open(self, place: _Place) -> RunRecord:
         if place not in self._opened:

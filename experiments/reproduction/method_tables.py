@@ -99,8 +99,9 @@ class MethodTable(CurveResults):
     def samples(self) -> dict[Place, dict[str, Floats]]:
         """The values of each measure, one per seed, by panel and curve."""
         found = {}
-        for place, own in self.searches.groupby(["panel", "curve"], sort=False):
-            found[place] = {name: own[name].to_numpy(np.float64) for name in MEASURES}
+        for panel, curve in (each.place for each in self.found):
+            own = self.searches[(self.searches["panel"] == panel) & (self.searches["curve"] == curve)]
+            found[panel, curve] = {name: own[name].to_numpy(np.float64) for name in MEASURES}
         return found
 
     @cached_property
@@ -163,7 +164,11 @@ class MethodTable(CurveResults):
 
     @cached_property
     def searches(self) -> pandas.DataFrame:
-        """A row for every search: the measures as fractions, and the last architecture with the hash of its cell."""
+        """A row for every search, scored on the table.
+
+        The columns are `panel`, `curve` and `seed`, the `MEASURES` as fractions, and, of the last epoch,
+        `final_architecture`, `final_cell_hash`, `final_test_measured` and `final_one_shot_validation_error`.
+        """
         rows = []
         for found in self.found:
             panel, curve = found.place

@@ -17,7 +17,15 @@ from typing import IO, cast
 
 from nasbench1shot1.experiments.reproduction.kinds import FigureJob
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, UserError, option
-from nasbench1shot1.ground.files import DATA_SUFFIX, PICTURES, atomic_folder, atomic_write, open_regular, read_bytes
+from nasbench1shot1.ground.files import (
+    DATA_SUFFIX,
+    PICTURES,
+    atomic_folder,
+    atomic_write,
+    blocked_error,
+    open_regular,
+    read_bytes,
+)
 from nasbench1shot1.jobs.job import is_started
 from nasbench1shot1.runs.folder import CONFIG, SUMMARY
 
@@ -25,11 +33,14 @@ SUFFIX = ".tar.xz"
 """Suffix of files of records."""
 SUFFIXES = (".csv", ".json", ".jsonl", ".npz")
 """Suffixes of the files that a record consists of."""
-LARGEST = 2**30
-"""Maximum number of bytes of a file of records before compression."""
+LARGEST = 2**28
+"""Maximum total size of a file of records in bytes, uncompressed."""
+MOST_FILES = 2**16
+"""Maximum number of files in a file of records."""
 MARK = "figure.json"
 """File that names the figure to which a folder or a file of records belongs."""
 _XZ = b"\xfd7zXZ\x00"  # how these files start
+_MEMORY = 2**27  # maximum number of bytes that decompression may need; these files need 10 MB
 
 
 def pack(jobs: Sequence[FigureJob], path: Path, figure: str) -> int:
@@ -39,23 +50,26 @@ def pack(jobs: Sequence[FigureJob], path: Path, figure: str) -> int:
 
     Args:
         jobs: the runs of a figure.
-        path: the file; `check_name` has checked its name.
+        path: the file to write; its name must end with `SUFFIX` (see `check_name`).
         figure: the name of the figure.
 
     Raises:
-        UserError: the file cannot be written, or the records are too long for one file.
+        UserError: the file cannot be written, or the records are too large for one file.
     """
     finished = [job for job in jobs if job.is_finished]
-    files = [(job.name, file) for job in finished for file in job.folder.iterdir() if _is_of_record(file)]
-    files.sort(key=lambda each: (each[1].name, each[0]))  # similar files side by side take the least space
-    if sum(file.stat().st_size for _, file in files) > LARGEST // 2:  # leaves space for headers
+    files = {
+        f"{job.name}/{file.name}": file for job in finished for file in job.folder.iterdir() if _is_of_record(file)
+    }
+    names = sorted(files, key=lambda name: (files[name].name, name))  # similar files side by side take the least space
+    contents = {MARK: json.dumps({"figure": figure}).encode(), **{name: _content(files[name]) for name in names}}
+    size = sum(len(content) + 2 * tarfile.BLOCKSIZE for content in contents.values()) + tarfile.RECORDSIZE
+    if size > LARGEST or len(contents) > MOST_FILES:
         raise UserError(
-            f"the records of {len(finished):,} runs are too long for one file: write several with {option('only')}"
+            f"the records of {len(finished):,} runs are too large for one file: write several with {option('only')}"
         )
     with atomic_write(path) as file, tarfile.open(fileobj=file, mode="w:xz", format=tarfile.USTAR_FORMAT) as archive:
-        _add(archive, MARK, json.dumps({"figure": figure}).encode())
-        for name, each in files:
-            _add(archive, f"{name}/{each.name}", read_bytes(each))
+        for name, content in contents.items():
+            _add(archive, name, content)
     return len(finished)
 
 
@@ -68,7 +82,14 @@ def check_name(path: Path) -> None:
 def _is_of_record(path: Path) -> bool:
     """Return whether a file is part of its run's record; the data of a picture beside it is drawn from the record."""
     of_picture = path.suffix == DATA_SUFFIX and any(path.with_suffix(suffix).exists() for suffix in PICTURES)
-    return path.suffix in SUFFIXES and not of_picture
+    return path.suffix in SUFFIXES and path.is_file() and not of_picture
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return read_bytes(path)
+    except OSError as error:
+        raise blocked_error(path, error) or UserError(f"cannot read {path} ({error}): run the command again") from error
 
 
 def _add(archive: tarfile.TarFile, name: str, content: bytes) -> None:
@@ -90,20 +111,33 @@ class PackedRecords:
 
     path: Path
     runs: dict[str, dict[str, bytes]]
-    figure: object
+    figure: str
 
-    def unpack(self, job: str, folder: Path) -> None:
-        """Create the folder of a run; raises DamagedFileError if its record is damaged, or UserError."""
+    def check(self, job: str) -> None:
+        """Raise DamagedFileError if the record of a run is incomplete or has files that records do not have."""
         files = self.runs[job]
         if not {CONFIG, SUMMARY} <= set(files) or any(Path(name).suffix not in SUFFIXES for name in files):
             raise DamagedFileError(f"{self.path} has a damaged record of {job}: get the file again")
+
+    def unpack(self, job: str, folder: Path) -> None:
+        """Create the folder of a run.
+
+        Args:
+            job: the name of its job, one of `runs`.
+            folder: the folder.
+
+        Raises:
+            DamagedFileError: the record is damaged, as in `check`.
+            UserError: the folder cannot be written.
+        """
+        self.check(job)
         with atomic_folder(folder) as beside:
-            for name, content in files.items():
+            for name, content in self.runs[job].items():
                 (beside / name).write_bytes(content)
 
 
-def unpack(path: Path, jobs: Sequence[FigureJob]) -> int:
-    """Create the folders of all runs that a file of `pack` has and that have not been started; return their number.
+def unpack(path: Path, jobs: Sequence[FigureJob]) -> list[FigureJob]:
+    """Create the folders of all runs that a file of `pack` has and that have not been started; return these runs.
 
     Args:
         path: the file.
@@ -111,8 +145,8 @@ def unpack(path: Path, jobs: Sequence[FigureJob]) -> int:
 
     Raises:
         InvalidInputError: the file contains none of the runs, or is not a file of records.
-        DamagedFileError: the file is damaged.
-        UserError: a folder cannot be written.
+        DamagedFileError: the file is damaged. Nothing is written.
+        UserError: the file cannot be read, or a folder cannot be written.
     """
     packed = read_packed(path)
     known = [job for job in jobs if job.name in packed.runs]
@@ -123,22 +157,27 @@ def unpack(path: Path, jobs: Sequence[FigureJob]) -> int:
         )
     missing = [job for job in known if not is_started(job.folder)]
     for job in missing:
+        packed.check(job.name)
+    for job in missing:
         packed.unpack(job.name, job.folder)
-    return len(missing)
+    return missing
 
 
 def read_packed(path: Path) -> PackedRecords:
     """Read a file of `pack`.
 
     Raises:
-        InvalidInputError: it is not a file of records, or cannot be read.
+        InvalidInputError: it is not a file of records.
         DamagedFileError: it is damaged.
+        UserError: it cannot be read.
     """
     members = _members(path)
     try:
         figure = json.loads(members.pop(PurePosixPath(MARK)))["figure"]
-    except (KeyError, TypeError, ValueError, RecursionError) as error:
-        raise DamagedFileError(f"{path} does not name its figure in {MARK}: get the file again") from error
+    except (KeyError, TypeError, ValueError, RecursionError):
+        figure = None
+    if not isinstance(figure, str):
+        raise DamagedFileError(f"{path} does not name its figure in {MARK}: get the file again")
     runs = defaultdict[str, dict[str, bytes]](dict)
     for name, content in members.items():
         runs[str(name.parent)][name.name] = content
@@ -146,42 +185,54 @@ def read_packed(path: Path) -> PackedRecords:
 
 
 class _RegularFile(tarfile.TarInfo):
-    """A member of an archive that can only be a plain file: other kinds, and extended headers, have no limits."""
+    """An archive member that must be a regular file. Other types and extended headers may be of any size."""
 
     @classmethod
     def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> "_RegularFile":
-        """Parse a header; raises ValueError if it does not describe a plain file."""
+        """Parse a header; raises ValueError if it does not describe a regular file."""
         member = super().frombuf(buf, encoding, errors)
         if member.type != tarfile.REGTYPE or not 0 <= member.size <= LARGEST:
-            raise ValueError(f"{member.name} is not a plain file")
+            raise ValueError(f"{member.name} is not a regular file, or is too large")
         return member
 
 
 def _members(path: Path) -> dict[PurePosixPath, bytes]:
     """Return the content of each file of an archive by its name; raises the errors of `read_packed`."""
-    content = _decompressed(path)
+    content, found = _decompressed(path), dict[PurePosixPath, bytes]()
     try:
         with tarfile.open(fileobj=io.BytesIO(content), mode="r:", tarinfo=_RegularFile) as archive:
-            return {
-                PurePosixPath(member.name): cast(IO[bytes], archive.extractfile(member)).read() for member in archive
-            }
+            for member in archive:
+                name = PurePosixPath(member.name)
+                if str(name) != member.name or name.is_absolute() or {"..", "\\"} & {*name.parts, *member.name}:
+                    raise ValueError(f"{member.name} is not a name of a record")
+                if name in found or len(found) == MOST_FILES:
+                    raise ValueError(f"{member.name} is a duplicate, or one file too many")
+                found[name] = cast(IO[bytes], archive.extractfile(member)).read()
+            end = content[archive.offset :]  # tarfile takes a damaged header for the end
+            if len(end) < 2 * tarfile.BLOCKSIZE or end.strip(b"\0"):
+                raise ValueError("its end is missing")
     except (tarfile.TarError, ValueError, EOFError) as error:
         raise DamagedFileError(f"{path} is damaged ({error}): get the file again") from error
+    return found
 
 
 def _decompressed(path: Path) -> bytes:
+    """Return the uncompressed content of a file; raises the errors of `read_packed`."""
+    advice = f"give a file that {option('pack')} wrote"
     try:
         with open_regular(path) as file:
-            if file.peek(len(_XZ))[: len(_XZ)] != _XZ:
-                raise InvalidInputError(f"{path} is not a file of records: give a file that {option('pack')} wrote")
-            with lzma.open(file) as unpacked:
-                content = unpacked.read(LARGEST + 1)
+            compressed = file.read(LARGEST)
     except OSError as error:
-        raise InvalidInputError(f"{path} cannot be read ({error}): give a file that {option('pack')} wrote") from error
-    except (lzma.LZMAError, EOFError) as error:
+        raise blocked_error(path, error) or InvalidInputError(f"{path} cannot be read ({error}): {advice}") from error
+    if not compressed.startswith(_XZ):
+        raise InvalidInputError(f"{path} is not a file of records: {advice}")
+    decoder = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_MEMORY)
+    try:
+        content = decoder.decompress(compressed, LARGEST + 1)
+    except lzma.LZMAError as error:
         raise DamagedFileError(f"{path} is damaged ({error}): get the file again") from error
     if len(content) > LARGEST:
-        raise InvalidInputError(
-            f"{path} is longer than {LARGEST // 2**20:,} MiB when unpacked: give a file that {option('pack')} wrote"
-        )
+        raise InvalidInputError(f"{path} is larger than {LARGEST // 2**20:,} MiB uncompressed: {advice}")
+    if not decoder.eof or decoder.unused_data:
+        raise DamagedFileError(f"{path} is damaged (it is cut off, or something follows its end): get the file again")
     return content

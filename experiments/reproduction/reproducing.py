@@ -2,6 +2,7 @@
 
 import hashlib
 import re
+import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -182,7 +183,7 @@ def _planned(
         figure = figure.on_table(scale, given, workers.call)
         jobs = figure.jobs(scale, folder, given, seeds, workers.call)
         if source is not None:
-            unpack(source, jobs)
+            _copy_records(source, jobs, given, folder)
             mark_folder(folder, figure.owner)
         check_recorded(jobs, given)
         table = figure.table(jobs, given)
@@ -349,8 +350,28 @@ def check_belongs_to(folder: Path, name: str) -> None:
         raise InvalidInputError(f"{folder} holds {other}, not {name}: choose another {option('out')}")
 
 
-def check_recorded(jobs: Sequence[FigureJob], given: Mapping[str, Any]) -> None:
+def _copy_records(source: Path, jobs: Sequence[FigureJob], given: Mapping[str, Any], folder: Path) -> None:
+    """Copy the runs of a file of records into their folders in `folder`, or none of them.
+
+    Raises the errors of `unpack` and `check_recorded`.
+    """
+    is_new = not folder.exists()
+    copied = unpack(source, jobs)
+    try:
+        check_recorded(copied, given, source)
+    except UserError:
+        for each in [folder] if is_new else [job.folder for job in copied]:
+            shutil.rmtree(each)
+        raise
+
+
+def check_recorded(jobs: Sequence[FigureJob], given: Mapping[str, Any], source: Path | None = None) -> None:
     """Check that existing run folders have the figure's options and are not damaged.
+
+    Args:
+        jobs: the runs.
+        given: the options that the user gave.
+        source: the file of records from which the folders were just copied.
 
     Raises:
         InvalidInputError: an option of a recorded run differs from the figure's.
@@ -361,9 +382,14 @@ def check_recorded(jobs: Sequence[FigureJob], given: Mapping[str, Any]) -> None:
             _ = job.record().lines  # raises for damaged or missing lines
         for name, wanted, recorded in _differences(job):
             if name not in job.of.free or (name == "device" and name in given):
-                raise InvalidInputError(
-                    f"{job.folder} was {job.of.verb} with {option(name, recorded)}, but the figure needs {wanted}: "
+                where = job.folder if source is None else f"{job.name} in {source}"
+                advice = (
                     f"choose another {option('out')}, or remove that folder"
+                    if source is None
+                    else "give records of runs with the options of this figure"
+                )
+                raise InvalidInputError(
+                    f"{where} was {job.of.verb} with {option(name, recorded)}, but the figure needs {wanted}: {advice}"
                 )
 
 

@@ -77,7 +77,8 @@ class Reproduce:
     records: Path | None = None
     """File with the records of finished runs, which --pack wrote. They are copied to --out and not run again."""
     pack: Path | None = None
-    """File for the records of all finished runs, without checkpoints and pictures (.tar.xz). Default: not written."""
+    """Write the records of all finished runs, without checkpoints and pictures, to this .tar.xz file. Default: not
+    written."""
     pictures: PictureOptions = USUAL_PICTURES
     """How the picture looks."""
     spread: Spread | None = None

@@ -21,6 +21,7 @@ from nasbench1shot1.experiments.reproduction.method_tables import (
     ANYTIME,
     BEST,
     FINAL,
+    MEASURES,
     RANDOM,
     measures,
     random_regrets,
@@ -132,9 +133,13 @@ def test_every_search_has_a_row_with_its_last_architecture(compared):
         last = run.lines[-1]
         assert (row.final, row.final_architecture) == (pytest.approx(last["test_regret"]), last["architecture"])
         assert row.best_seen == pytest.approx(measures(run.metrics)[BEST])
+        assert row.anytime == pytest.approx(run.metrics["test_regret"].mean())
         assert row.final_cell_hash == nb.Architecture.parse(last["architecture"]).network_id
-    table = pandas.read_csv(picture.with_suffix(".csv")).set_index("curve")
-    assert frame.groupby("curve")["final"].mean().to_dict() == pytest.approx(table["final_mean"].drop(RANDOM).to_dict())
+        assert row.final_one_shot_validation_error == pytest.approx(last["one_shot_validation_error"])
+        assert row.final_test_measured == last["test_measured"]
+    names = ("architecture", "cell_hash", "test_measured", "one_shot_validation_error")
+    assert list(frame) == ["panel", "curve", "seed", *MEASURES, *(f"final_{name}" for name in names)]
+    assert set(frame["panel"]) == {"nb201"}
 
 
 def test_rank_tests_compare_all_pairs_and_random_sampling(compared):

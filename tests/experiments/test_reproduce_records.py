@@ -1,5 +1,6 @@
 """The records of a figure's runs in one file: equal pictures elsewhere, continuing, partial studies, damaged files."""
 
+import lzma
 import random
 import shutil
 import tarfile
@@ -117,36 +118,94 @@ def test_a_damaged_record_leaves_no_run(name, finished, tmp_path):
     assert not (tmp_path / "out" / JOBS[0]).exists()
 
 
-def test_changed_bytes_are_refused(finished, tmp_path):
+@pytest.fixture
+def tar(finished) -> bytes:
+    """The uncompressed file of records."""
+    return lzma.decompress((finished.parent / "records.tar.xz").read_bytes())
+
+
+def headers(tar: bytes) -> list[int]:
+    """The places of the headers of the files."""
+    return [place for place in range(0, len(tar), tarfile.BLOCKSIZE) if tar[place + 257 : place + 262] == b"ustar"]
+
+
+def with_header(tar: bytes, number: int, field: slice, value: bytes) -> bytes:
+    """Change a field of a header, with a valid checksum."""
+    place = headers(tar)[number]
+    header = bytearray(tar[place : place + tarfile.BLOCKSIZE])
+    header[field] = value.ljust(field.stop - field.start, b"\0")
+    header[148:156] = b" " * 8
+    header[148:156] = b"%06o\0 " % sum(header)
+    return tar[:place] + bytes(header) + tar[place + tarfile.BLOCKSIZE :]
+
+
+NAME, SIZE, KIND = slice(0, 100), slice(124, 136), slice(156, 157)
+DAMAGE = {
+    "a changed header": lambda tar: tar[: headers(tar)[1] + 3] + b"?" + tar[headers(tar)[1] + 4 :],
+    "a header of zeros": lambda tar: tar[: headers(tar)[1]] + bytes(512) + tar[headers(tar)[1] + 512 :],
+    "half a header": lambda tar: tar[: headers(tar)[2] + 200],
+    "no end": lambda tar: tar[: headers(tar)[3]],
+    "no zeros at the end": lambda tar: tar.rstrip(b"\0") + b"more",
+    "a negative size": lambda tar: with_header(tar, 1, SIZE, (-512).to_bytes(12, "big", signed=True)),
+    "a huge size": lambda tar: with_header(tar, 1, SIZE, b"77777777777"),
+    "a link": lambda tar: with_header(tar, 1, KIND, tarfile.SYMTYPE),
+    "an extended header": lambda tar: with_header(tar, 1, KIND, tarfile.XHDTYPE),
+    "a parent folder": lambda tar: with_header(tar, 1, NAME, b"../../config.json"),
+    "an absolute name": lambda tar: with_header(tar, 1, NAME, b"/etc/config.json"),
+    "a name for Windows": lambda tar: with_header(tar, 1, NAME, rb"s1\\..\\config.json"),
+    "a file twice": lambda tar: with_header(tar, 2, NAME, tar[headers(tar)[1] :][:100]),
+    "no name of the figure": lambda tar: tar.replace(b"figure12", b'figure1"', 1),
+    "a number as the figure": lambda tar: tar.replace(b'"figure12"', b"1234567890", 1),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
+def test_a_damaged_archive_is_refused(damage, tar, tmp_path):
+    path = tmp_path / "records.tar.xz"
+    path.write_bytes(lzma.compress(tar))
+    assert set(records.read_packed(path).runs) == set(JOBS)
+    path.write_bytes(lzma.compress(damage(tar)))
+    with refuses(DamagedFileError, path):
+        _call(tmp_path / "out", records=path)
+    assert not (tmp_path / "out").exists()
+
+
+def test_changed_or_missing_bytes_are_refused(finished, tmp_path):
     whole, other, rng = (finished.parent / "records.tar.xz").read_bytes(), tmp_path / "other.tar.xz", random.Random(0)
-    for place in sorted(rng.sample(range(len(whole)), 40)):
+    for place in sorted(rng.sample(range(6, len(whole)), 40)):
         other.write_bytes(whole[:place] + bytes([whole[place] ^ 1 << rng.randrange(8)]) + whole[place + 1 :])
-        with refuses(UserError, other):
+        with refuses(DamagedFileError, other):
             records.read_packed(other)
-    for end in rng.sample(range(len(whole)), 10):
-        other.write_bytes(whole[:end])
-        with refuses(UserError, other):
+    for content in (whole[:-1], whole[: len(whole) // 2], whole + b"more"):
+        other.write_bytes(content)
+        with refuses(DamagedFileError, other):
             records.read_packed(other)
 
 
-def test_only_plain_files_of_limited_length_are_read(tmp_path, monkeypatch):
-    other = tmp_path / "other.tar.xz"
-    files = {"figure.json": b'{"figure": "figure12"}', "s1/darts/seed-0/config.json": b"{}"}
-    write_packed(other, files, format=tarfile.USTAR_FORMAT)
-    assert records.read_packed(other).runs == {"s1/darts/seed-0": {"config.json": b"{}"}}
-    write_packed(other, files, format=tarfile.PAX_FORMAT, pax_headers={"size": str(10**18)})
-    with refuses(DamagedFileError, other):
-        records.read_packed(other)
-    with tarfile.open(other, "w:xz") as archive:
-        link = tarfile.TarInfo("s1/darts/seed-0/config.json")
-        link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
-        archive.addfile(link)
-    with refuses(DamagedFileError, other, link.name):
-        records.read_packed(other)
-    write_packed(other, {**files, "s1/darts/seed-0/metrics.jsonl": bytes(200_000)})
-    monkeypatch.setattr(records, "LARGEST", 2**17)
-    with refuses(InvalidInputError, other, options="pack"):
-        records.read_packed(other)
+def test_files_that_need_too_much_memory_are_refused(tar, tmp_path, monkeypatch):
+    path = tmp_path / "records.tar.xz"
+    path.write_bytes(lzma.compress(tar, preset=9))
+    assert records.read_packed(path).figure == "figure12"
+    monkeypatch.setattr(records, "_MEMORY", 2**22)
+    with refuses(DamagedFileError, path):
+        records.read_packed(path)
+    monkeypatch.undo()
+    monkeypatch.setattr(records, "MOST_FILES", len(headers(tar)) - 1)
+    with refuses(DamagedFileError, path):
+        records.read_packed(path)
+    monkeypatch.undo()
+    monkeypatch.setattr(records, "LARGEST", len(tar) - 1)
+    with refuses(InvalidInputError, path, options="pack"):
+        records.read_packed(path)
+
+
+def test_records_with_other_options_leave_nothing(finished, tmp_path):
+    packed, out = finished.parent / "records.tar.xz", tmp_path / "out"
+    for _ in range(2):
+        with refuses(InvalidInputError, packed, JOBS[0], options="epochs"):
+            _call(out, records=packed, epochs=3)
+        assert not list(out.rglob("*.json*"))
+        out.mkdir(exist_ok=True)
 
 
 def test_records_that_could_not_be_read_again_are_not_written(finished, tmp_path, monkeypatch):
@@ -160,4 +219,4 @@ def _call(out: Path, **options) -> None:
     from nasbench1shot1.experiments.reproduction.reproducing import reproduce as call
 
     only = ARGUMENTS[ARGUMENTS.index("--only") + 1].split(",")
-    call("figure12", scale="quick", only=only, out=out, epochs=2, **options)
+    call("figure12", scale="quick", only=only, out=out, **{"epochs": 2, **options})
