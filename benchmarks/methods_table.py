@@ -55,7 +55,7 @@ def frequent_cells(searches):
                 first = own.iloc[0]
                 row = {"panel": space, "cell": edges(first["final_architecture"]), FINAL: first[FINAL]}
                 rows.append({**row, "searches": number, "of": len(of_space), "methods": by_method})
-    return pandas.DataFrame(rows)
+    return pandas.DataFrame(rows, columns=["panel", "cell", FINAL, "searches", "of", "methods"])
 
 
 def edges(architecture):

@@ -11,7 +11,7 @@ import numpy as np
 
 from nasbench1shot1.ground.errors import InvalidInputError, either, flag, shorten, switch
 from nasbench1shot1.tables.columns import STANDARD, Column, Floats
-from nasbench1shot1.tables.frame_keys import cell_error, plain_name
+from nasbench1shot1.tables.frame_keys import as_float, cell_error, plain_name
 from nasbench1shot1.tables.to_frame import parse_frame_name
 
 if TYPE_CHECKING:
@@ -223,7 +223,7 @@ class Metrics:
 def _is_text(value: Any) -> bool:
     """Return whether a value is a text that is not a number."""
     try:
-        float(value)
+        as_float(value)
     except (TypeError, ValueError):
         return True
     return False
@@ -232,7 +232,7 @@ def _is_text(value: Any) -> bool:
 def _number(value: Any, place: int, source: str) -> float:
     """Return a known value of a column as a float; raises InvalidInputError if it is not a number."""
     try:
-        number = math.nan if isinstance(value, bool | np.bool_) else float(value)
+        number = math.nan if isinstance(value, bool | np.bool_) else as_float(value)
     except (TypeError, ValueError):
         number = math.nan
     if math.isnan(number):

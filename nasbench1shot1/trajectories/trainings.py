@@ -15,7 +15,7 @@ from nasbench1shot1.choices import snap
 from nasbench1shot1.ground.errors import InvalidInputError, alternatives, shorten
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.space import SearchSpace
-from nasbench1shot1.tables.frame_keys import cell_error, plain_name, read_architectures, similar_name
+from nasbench1shot1.tables.frame_keys import as_float, cell_error, plain_name, read_architectures, similar_name
 from nasbench1shot1.tables.to_frame import ARCHITECTURE
 
 if TYPE_CHECKING:
@@ -237,7 +237,7 @@ def _numbers(frame: "pandas.DataFrame", name: str) -> list[float] | None:
     found = []
     for place, value in enumerate(frame[name].tolist()):
         try:
-            number = float("nan" if value is None or isinstance(value, bool) else value)
+            number = math.nan if value is None or isinstance(value, bool) else as_float(value)
         except (TypeError, ValueError):
             number = math.nan
         least, most = {EVALUATION: (1.0, _MOST_EVALUATIONS), SECONDS: (0.0, math.inf)}.get(name, (-math.inf, math.inf))

@@ -50,6 +50,12 @@ def test_frequent_cells_are_counted_as_pruned_cells():
     assert (last.panel, last.cell, last.searches) == ("nb201", f"`{ZEROS}`", 1)
 
 
+def test_without_a_frequent_cell_the_file_keeps_its_columns():
+    cells = islice(nb.search_space("s1").architectures("unique"), 26)  # each is less than 4 % of them
+    frame = methods_table.frequent_cells(made_searches("s1", *map(str, cells)))
+    assert frame.empty and [*frame] == [*pandas.read_csv(methods_table.PAGE.parent / methods_table.CELLS)]
+
+
 def test_repeated_operations_of_a_cell_are_numbered():
     cell = methods_table.edges("s1:0|0,1|0,2|0,2|0,2:conv3x3,conv3x3,conv1x1,conv3x3")
     assert cell.startswith("input → 3×3 conv (1)") and cell.endswith("3×3 conv (2), 3×3 conv (2) → output")

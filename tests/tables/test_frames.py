@@ -329,6 +329,8 @@ WRONG: dict[str, tuple[Callable[[], Any], tuple[Any, ...]]] = {
     ),
     "an infinite value": (at(8, "training_time", np.inf), ("row 8", "training_time")),
     "a text among numbers": (at(8, "training_time", "long"), ("row 8", "training_time", "long")),
+    "a number with an underscore": (at(8, "training_time", "1_000"), ("row 8", "training_time", "1_000")),
+    "a number in other digits": (at(8, "training_time", "１２"), ("row 8", "training_time", "１２")),
     "a truth value": (at(8, "training_time", True), ("row 8", "training_time", "True")),
     "a negative time": (at(8, "training_time", -1.0), ("row 8", "training_time", "-1")),
     "a percentage": (at(8, "test_accuracy", 93.5), ("row 8", "test_accuracy", "93.5", "100")),
