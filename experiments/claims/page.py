@@ -117,14 +117,13 @@ def _setting(row: Row) -> str:
 
 
 def show(results: Sequence[Result], console: Console) -> None:
-    """Print the verdict on each claim, how many of its parts are confirmed, and the number of runs."""
+    """Print the verdict on each claim, and how many of its parts are confirmed."""
     screen = Screen()
-    for heading, whole in (("claim", True), ("verdict", True), ("confirmed", True), ("n", False)):
-        screen.add_column(heading, no_wrap=whole)
+    for heading in ("claim", "verdict", "parts confirmed"):
+        screen.add_column(heading, no_wrap=True)
     for result in results:
         parts = result.decisive
         confirmed = f"{sum(row.verdict == REPRODUCED for row in parts)} of {len(parts)}"
-        n = "; ".join(dict.fromkeys(row.n for row in parts if row.n))
-        screen.add_row(result.claim.key, result.verdict, confirmed if n else "–", n)
+        screen.add_row(result.claim.key, result.verdict, confirmed if any(row.n for row in parts) else "–")
     console.print(screen)
     console.print(_counts(results), highlight=False, soft_wrap=True)

@@ -14,10 +14,13 @@ HALVES = (0.7006003752345216, 0.5380206378986867, 0.807546904315197)
 RUNS = ([0.12277000632752952, 0.20882200343623653], [0.6098260349990086, 0.8377676031434452])
 
 
-def test_resamples_are_the_rows_of_one_array_of_draws():
-    for items in (1, 2, 7, 1000):
-        rows = np.stack(list(draw_resamples(items, 20, np.random.default_rng(3))))
-        assert (rows == np.random.default_rng(3).integers(0, items, (20, items))).all()
+@pytest.mark.parametrize("items", [1, 2, 7, 1000, 40_000])
+def test_resamples_are_drawn_one_after_another(items):
+    number = 1 + 2**17 // max(items, 100)  # more than one block, except of few items
+    rng, other = np.random.default_rng(3), np.random.default_rng(3)
+    for drawn in draw_resamples(items, number, rng):
+        assert np.array_equal(drawn, other.integers(items, size=items))
+    assert rng.bit_generator.state == other.bit_generator.state
 
 
 def test_intervals_leave_out_equal_fractions_and_keep_unknown_values():
