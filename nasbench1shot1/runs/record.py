@@ -5,7 +5,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self, get_args
 
@@ -155,14 +155,14 @@ class RunRecord(Displayed):
     @classmethod
     def read_lines(cls, folder: Path) -> list[dict[str, Any]]:
         """Read the lines of a folder's metrics.jsonl; raises DamagedFileError if they are not valid."""
-        lines = read_lines(folder / METRICS)
+        lines, types = read_lines(folder / METRICS), {**cls.FIELDS, **cls.IF_RECORDED}
         for number, line in enumerate(lines, start=1):
             if not cls.has_fields(line):
                 raise damaged_file_error(
                     folder / METRICS, f"line {number} does not have the fields {', '.join(cls.FIELDS)}"
                 )
             for name, value in line.items():
-                if not has_type(value, {**cls.FIELDS, **cls.IF_RECORDED}[name]):
+                if not has_type(value, types[name]):
                     raise damaged_file_error(folder / METRICS, f"line {number} has an impossible {name}")
         if why := cls.find_problem(lines):
             raise damaged_file_error(folder / METRICS, why)
@@ -256,6 +256,7 @@ def digest(lines: Iterable[Mapping[str, Any]]) -> str:
     return hashlib.sha256("".join(map(as_json_line, lines)).encode()).hexdigest()
 
 
+@cache
 def _kinds(kind: Any) -> tuple[Any, ...]:
     return get_args(kind) or (kind,)
 

@@ -168,11 +168,13 @@ def test_images_that_are_not_the_official_ones_are_reported_and_recorded(
     form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     files, _ = official_files("python", ROWS)
-    path = write_tar(tmp_path / "cifar.tar.gz", files)
-    if form == "folder":
-        with tarfile.open(path) as tar:
-            tar.extractall(tmp_path / "unpacked", filter="data")
+    if form == "archive":
+        path = write_tar(tmp_path / "cifar.tar.gz", files)
+    else:
         path = tmp_path / "unpacked" / "cifar-10-batches-py"
+        path.mkdir(parents=True)
+        for name, content in files.items():
+            (path.parent / name).write_bytes(content)
     lines: list[str] = []
     folder = import_images(path, "mine", report=lines.append)
     meta = json.loads((folder / "meta.json").read_text())
