@@ -212,6 +212,18 @@ def as_number(value: Any) -> int | None:
     return int(value) if is_whole and abs(value) < 2**63 else None
 
 
+def as_float(value: Any) -> float:
+    """Return a number, or the text of one, as a float.
+
+    Unlike `float`, it rejects `1_000` and non-ASCII digits: in a file, they are probably mistakes.
+
+    Raises TypeError or ValueError if the value is not a number.
+    """
+    if isinstance(value, str) and ("_" in value or not value.strip().isascii()):
+        raise ValueError(value)
+    return float(value)
+
+
 def snap(epochs: Any, budgets: Sequence[int]) -> int:
     """Return the largest budget that is at most a number of epochs, or else the smallest budget.
 

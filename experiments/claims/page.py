@@ -117,9 +117,9 @@ def _setting(row: Row) -> str:
 
 
 def show(results: Sequence[Result], console: Console) -> None:
-    """Print the verdict on each claim, and how many of its parts are confirmed."""
+    """Print the verdict on each claim and how many of its parts are confirmed, then the number of claims by verdict."""
     screen = Screen()
-    for heading in ("claim", "verdict", "parts confirmed"):
+    for heading in ("claim", "verdict", "confirmed"):
         screen.add_column(heading, no_wrap=True)
     for result in results:
         parts = result.decisive

@@ -9,20 +9,18 @@ CONFIDENCE = 0.95
 """The level of confidence intervals unless a function is given another one."""
 TAIL = (1 - CONFIDENCE) / 2
 """Fraction of the resampled values on each side of an interval."""
-
-
 _BLOCK = 2**16
-"""How many numbers are drawn at once, which is faster than a draw for each resample."""
+"""Number of indices per draw; one large draw is faster than one for each resample."""
 
 
 def draw_resamples(items: int, number: int, rng: np.random.Generator) -> Iterator[NDArray[np.int64]]:
-    """Yield a number of resamples of N items, each as N numbers of items from 0, drawn with replacement.
+    """Yield `number` resamples of N items, each as N indices drawn with replacement.
 
-    The numbers do not depend on the block size, if nothing else is drawn from `rng` until the last resample.
+    Several resamples are drawn at once. Draw nothing else from `rng` until the last one is yielded.
     """
-    most = max(1, _BLOCK // max(1, items))
-    for first in range(0, number, most):
-        yield from rng.integers(items, size=(min(most, number - first), items))
+    per_block = max(1, _BLOCK // max(1, items))
+    for first in range(0, number, per_block):
+        yield from rng.integers(items, size=(min(per_block, number - first), items))
 
 
 def percentile_interval(values: object, tail: float = TAIL) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

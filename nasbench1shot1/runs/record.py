@@ -155,14 +155,15 @@ class RunRecord(Displayed):
     @classmethod
     def read_lines(cls, folder: Path) -> list[dict[str, Any]]:
         """Read the lines of a folder's metrics.jsonl; raises DamagedFileError if they are not valid."""
-        lines, types = read_lines(folder / METRICS), {**cls.FIELDS, **cls.IF_RECORDED}
+        lines = read_lines(folder / METRICS)
+        field_types = {**cls.FIELDS, **cls.IF_RECORDED}
         for number, line in enumerate(lines, start=1):
             if not cls.has_fields(line):
                 raise damaged_file_error(
                     folder / METRICS, f"line {number} does not have the fields {', '.join(cls.FIELDS)}"
                 )
             for name, value in line.items():
-                if not has_type(value, types[name]):
+                if not has_type(value, field_types[name]):
                     raise damaged_file_error(folder / METRICS, f"line {number} has an impossible {name}")
         if why := cls.find_problem(lines):
             raise damaged_file_error(folder / METRICS, why)

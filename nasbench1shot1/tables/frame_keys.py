@@ -277,18 +277,6 @@ def _repeats(frame: "pandas.DataFrame") -> tuple[NDArray[np.int64], tuple[int, .
     return np.where(is_mean, OF_MEANS, numbers), ()
 
 
-def as_float(value: Any) -> float:
-    """Return a number, or the text of one, as a float.
-
-    Python also accepts `1_000` and the digits of other scripts, but in a file they are more likely to be mistakes.
-
-    Raises TypeError or ValueError for other values.
-    """
-    if isinstance(value, str) and ("_" in value or not value.isascii()):
-        raise ValueError(value)
-    return float(value)
-
-
 def _whole_numbers(
     frame: "pandas.DataFrame", name: str, least: int, most: int, skipped: NDArray[np.bool_] | None = None
 ) -> NDArray[np.int64]:

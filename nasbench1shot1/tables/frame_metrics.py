@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from nasbench1shot1.choices import as_float
 from nasbench1shot1.ground.errors import InvalidInputError, either, flag, shorten, switch
 from nasbench1shot1.tables.columns import STANDARD, Column, Floats
-from nasbench1shot1.tables.frame_keys import as_float, cell_error, plain_name
+from nasbench1shot1.tables.frame_keys import cell_error, plain_name
 from nasbench1shot1.tables.to_frame import parse_frame_name
 
 if TYPE_CHECKING:
@@ -223,7 +224,7 @@ class Metrics:
 def _is_text(value: Any) -> bool:
     """Return whether a value is a text that is not a number."""
     try:
-        as_float(value)
+        float(value)  # also if the text of the number is not valid: the column is meant to have numbers
     except (TypeError, ValueError):
         return True
     return False

@@ -11,11 +11,11 @@ import numpy as np
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.black_box_search.repeats import Repeats
 from nasbench1shot1.black_box_search.simulation import Incumbent, SearchResult
-from nasbench1shot1.choices import snap
+from nasbench1shot1.choices import as_float, snap
 from nasbench1shot1.ground.errors import InvalidInputError, alternatives, shorten
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.space import SearchSpace
-from nasbench1shot1.tables.frame_keys import as_float, cell_error, plain_name, read_architectures, similar_name
+from nasbench1shot1.tables.frame_keys import cell_error, plain_name, read_architectures, similar_name
 from nasbench1shot1.tables.to_frame import ARCHITECTURE
 
 if TYPE_CHECKING:

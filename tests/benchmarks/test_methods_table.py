@@ -51,7 +51,7 @@ def test_frequent_cells_are_counted_as_pruned_cells():
 
 
 def test_without_a_frequent_cell_the_file_keeps_its_columns():
-    cells = islice(nb.search_space("s1").architectures("unique"), 26)  # each is less than 4 % of them
+    cells = islice(nb.search_space("s1").architectures("unique"), 26)  # each is less than 4 % of 26
     frame = methods_table.frequent_cells(made_searches("s1", *map(str, cells)))
     assert frame.empty and [*frame] == [*pandas.read_csv(methods_table.PAGE.parent / methods_table.CELLS)]
 

@@ -149,7 +149,7 @@ BAD: dict[str, tuple[dict[str, Any], tuple[object, ...]]] = {
     "negative clock": ({"seconds": [1, 2, 3, -1, 2, 3]}, ("row 4", "seconds")),
     "decreasing clock": ({"seconds": [1, 2, 3, 1, 3, 2]}, ("row 6", "seconds", "row 5", "run '1'")),
     "a text as clock": ({"seconds": [1, 2, 3, 1, 3, "soon"]}, ("row 6", "seconds", "soon")),
-    "an underscore": ({"seconds": [1, 2, 3, 1, 3, "1_000"]}, ("row 6", "seconds", "1_000")),
+    "a clock with an underscore": ({"seconds": [1, 2, 3, 1, 3, "1_000"]}, ("row 6", "seconds", "1_000")),
     "zero clock": ({"seconds": 0, "architecture": [5, 6, 7, 8, 9, 10]}, ("seconds", "evaluation")),
     "training 0": ({"evaluation": [0, 1, 2] * 2}, ("row 1", "evaluation")),
     "twice numbered": ({"evaluation": [1, 2, 2, 1, 2, 3]}, ("rows 2 and 3", "evaluation", "run '0'")),
