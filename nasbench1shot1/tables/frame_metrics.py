@@ -224,7 +224,7 @@ class Metrics:
 def _is_text(value: Any) -> bool:
     """Return whether a value is a text that is not a number."""
     try:
-        float(value)  # also if the text of the number is not valid: the column is meant to have numbers
+        float(value)  # `1_000` is meant as a number, too; _number refuses it and names the row
     except (TypeError, ValueError):
         return True
     return False
