@@ -15,6 +15,8 @@ from nasbench1shot1.runs.options import Form, TableName
 from nasbench1shot1.tables.columns import PARTLY_MEASURED
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from nasbench1shot1.tables.frame_files import FrameFile
     from nasbench1shot1.tables.table import Table
 
@@ -375,7 +377,7 @@ def _rows(table: "Table", columns: Mapping[str, Mapping[str, Any]]) -> list[tupl
         if (other := companions.get((column.metric, column.dataset))) and column.moment == "end":
             facts.append(f"measurements: {_gaps(table, other, columns[other]) or 'all rows'}")
         facts += ["half-way"] if column.moment == "halfway" else []
-        epochs = f"1 to {column.moment}" if is_curve else ", ".join(map(str, column.epochs))
+        epochs = _of_curves(table.columns()[name]) if is_curve else ", ".join(map(str, column.epochs))
         found.setdefault((column.metric, epochs, "; ".join(facts)), []).extend((column.dataset, *column.also_of))
     order = {metric: place for place, metric in enumerate(names.metrics)}
     rows = []
@@ -383,6 +385,19 @@ def _rows(table: "Table", columns: Mapping[str, Mapping[str, Any]]) -> list[tupl
         on = "on all data sets" if len(datasets) == len(table.datasets) else f"on {', '.join(datasets)}"
         rows.append((metric, epochs, f"{what}; {on}" if len(table.datasets) > 1 else what))
     return rows
+
+
+def _of_curves(values: "NDArray[Any]") -> str:
+    """Return the epochs at which learning curves (R, N, K) have a value, as a text."""
+    import numpy as np
+
+    if values.dtype.kind == "f":
+        known = np.flatnonzero(~np.isnan(values).all(axis=(0, 2))) + 1
+    else:
+        known = np.flatnonzero((values != np.iinfo(values.dtype).max).any(axis=(0, 2))) + 1
+    if len(known) <= 4 < values.shape[1] or len(known) == 1:
+        return ", ".join(map(str, known))
+    return f"1 to {values.shape[1]}" if len(known) == values.shape[1] else f"{len(known)} of 1 to {values.shape[1]}"
 
 
 def _in_words(table: "Table", name: str, about: Mapping[str, Any]) -> str:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import official_files as official
+import pandas as pd
 import pytest
 from command_line import command
 from refusals import exits, refuses
@@ -51,6 +52,24 @@ def test_table_info_reports_the_number_of_repeats(
     assert where == f"Folder: {tmp_path / 'a'}", "no empty line for a table that lists no space"
     main(["table", "info"])
     assert capsys.readouterr().out.splitlines()[0].endswith("budgets of 4, 12, 36, 108 epochs, 1 repeat of each")
+
+
+@pytest.mark.parametrize(
+    ("evaluated", "shown"),
+    [((6,), "6"), ((3, 6), "3, 6"), ((1, 2, 3, 4, 6), "5 of 1 to 6"), ((1, 2, 3, 4, 5, 6), "1 to 6")],
+)
+def test_table_info_names_the_epochs_at_which_learning_curves_have_values(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], evaluated: tuple[int, ...], shown: str
+) -> None:
+    keys = [(arch, epochs) for arch in nb.load_table("nb201").hashes(range(2)) for epochs in range(1, 7)]
+    frame = pd.DataFrame(keys, columns=["architecture", "epochs"]).assign(repeat=0, test_accuracy=0.5)
+    frame["curve6_test_accuracy"] = np.where(frame["epochs"].isin(evaluated), 0.25, np.nan)
+    frame["curve6_train_accuracy"] = np.where(frame["architecture"] == keys[0][0], 0.25, np.nan)
+    nb.table_from_frame(frame, space=nb.search_space("nb201"), reference="present").save(tmp_path / "own")
+    main(["table", "info", "--table", str(tmp_path / "own")])
+    cells = [[cell.strip() for cell in line.split("│")[1:4]] for line in capsys.readouterr().out.splitlines()]
+    assert ["test_accuracy", shown, "learning curves"] in cells
+    assert ["train_accuracy", "1 to 6", "learning curves"] in cells
 
 
 @pytest.mark.parametrize(

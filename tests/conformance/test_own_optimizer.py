@@ -114,7 +114,8 @@ def test_the_commands_of_the_page_run(project, installed, tmp_path):
     assert nb.load_run(project / "second").config["optimizer"] == "population:Population"
 
 
-def test_the_suite_is_collected_in_a_user_folder(project):
+def test_the_suite_is_collected_in_a_user_folder(project, monkeypatch):
+    monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)  # another -v would undo the -q below
     (project / "empty.ini").write_text("[pytest]\n")
     arguments = ["test_population.py", "--collect-only", "-q", "-c", "empty.ini"]
     collected = warm_process.python("import pytest, sys; sys.exit(pytest.main(sys.argv[1:]))", *arguments, cwd=project)
