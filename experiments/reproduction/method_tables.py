@@ -6,6 +6,8 @@ validation error in the table. Random sampling with E + 1 look-ups draws as many
 from the distinct networks of the space (the rows of the table), and takes the one with the lowest validation error. Its
 mean with one look-up is the mean over the space. Random WS and SPOS draw encodings instead: on s1, s2 and s3, several
 encodings can have the same cell, so these methods draw some cells more often than others.
+
+A table without validation accuracies, such as the bundled one of NATS-Bench's size space, has no best-seen regrets.
 """
 
 from collections.abc import Mapping, Sequence
@@ -45,14 +47,14 @@ Place = tuple[str, str]
 
 
 def measures(frame: pandas.DataFrame) -> dict[str, float]:
-    """Return the test regrets of a search, as fractions.
+    """Return the test regrets of a search, as fractions; the best-seen one is NaN without validation regrets.
 
     Args:
         frame: the metrics of a search, as in `Run.metrics`.
     """
-    regrets = frame["test_regret"].to_numpy(np.float64)
-    best = int(np.argmin(frame["validation_regret"].to_numpy(np.float64)))
-    return {FINAL: float(regrets[-1]), BEST: float(regrets[best]), ANYTIME: float(regrets.mean())}
+    regrets, validation = (frame[f"{split}_regret"].to_numpy(np.float64) for split in ("test", "validation"))
+    best = float("nan") if np.isnan(validation).all() else float(regrets[np.nanargmin(validation)])
+    return {FINAL: float(regrets[-1]), BEST: best, ANYTIME: float(regrets.mean())}
 
 
 def random_regrets(table: "Table", space: str, dataset: str | None, lookups: int, draws: int = DRAWS) -> Floats:
@@ -64,22 +66,21 @@ def random_regrets(table: "Table", space: str, dataset: str | None, lookups: int
         dataset: the data set.
         lookups: number of networks of a search, which returns the one with the lowest validation error.
         draws: number of searches.
+
+    Raises OutOfDomainError if the table has no validation accuracies, which only a single look-up does not need.
     """
     objective = table.objective(dataset)
-    validation, test = (
-        pandas.Series(regrets, index=rows)
-        for rows, regrets in (
-            table.regrets(space, metric, of)
-            for of, metric in (
-                (objective.validation, objective.validation_metric),
-                (objective.test, objective.test_metric),
-            )
-        )
-    )
-    both = pandas.concat([validation, test], axis=1, join="inner").to_numpy(np.float64)
-    drawn = both[np.random.default_rng(0).integers(len(both), size=(draws, lookups))]
+    wanted = [(objective.test_metric, objective.test)]
+    if lookups > 1:
+        wanted.insert(0, (objective.validation_metric, objective.validation))
+    known = []
+    for metric, of in wanted:
+        rows, regrets = table.regrets(space, metric, of)
+        known.append(pandas.Series(regrets, index=rows))
+    networks = pandas.concat(known, axis=1, join="inner").to_numpy(np.float64)
+    drawn = networks[np.random.default_rng(0).integers(len(networks), size=(draws, lookups))]
     best = drawn[:, :, 0].argmin(axis=1)
-    found: Floats = drawn[np.arange(draws), best, 1]
+    found: Floats = drawn[np.arange(draws), best, -1]
     return found
 
 
@@ -114,11 +115,16 @@ class MethodTable(CurveResults):
 
     @cached_property
     def baselines(self) -> dict[str, dict[str, Floats]]:
-        """The test regrets of random sampling by panel: with one look-up, and with as many as a search has."""
+        """The test regrets of random sampling by panel: with one look-up, and with as many as a search has.
+
+        The latter is missing if the table has no validation accuracies.
+        """
         found = {}
         for panel, curves in self.by_panel:
             config = curves[0].runs[0].config
-            lookups = {FINAL: 1, BEST: len(self.frames[curves[0].place][0])}
+            lookups = {FINAL: 1}
+            if any(frame["validation_regret"].notna().any() for frame in self._frames_of(curves)):
+                lookups[BEST] = len(self.frames[curves[0].place][0])
             found[panel.key] = {
                 name: random_regrets(self.table, config["space"], config["dataset"], number)
                 for name, number in lookups.items()
@@ -236,9 +242,9 @@ class MethodTable(CurveResults):
                 floor = floors[panel.key]
                 for found in curves:
                     self._draw_method(ax, found, order.index(found.curve.key), floor, colours)
-                baseline = self.baselines[panel.key]
                 ax.axvline(100 * self.mean_of(curves), **tones(MEAN_LOOK))
-                ax.axvline(100 * baseline[BEST].mean(), color=tone(BLACK), linestyle="--", linewidth=1)
+                if (sampled := self.baselines[panel.key].get(BEST)) is not None:
+                    ax.axvline(100 * sampled.mean(), color=tone(BLACK), linestyle="--", linewidth=1)
                 ax.set_title(panel.title)
                 ax.grid(alpha=0.25)
                 ax.set_xlim(left=100 * floor)
@@ -251,21 +257,27 @@ class MethodTable(CurveResults):
             canvas.axes[0].set_yticks(range(len(order)), [labels[key] for key in order])
             canvas.axes[0].set_ylim(len(order) - 0.5, -0.5)
             configs = [run.config for run in self.runs]
+            has_best = any(BEST in baseline for baseline in self.baselines.values())
             lookups = len(next(iter(self.frames.values()))[0])
-            legend: dict[str, dict[str, Any]] = {
-                "after the last epoch": {"marker": "o", "color": LEVEL_COLOUR, "linestyle": ""},
-                "best seen": {"marker": "o", "color": LEVEL_COLOUR, "markerfacecolor": "white", "linestyle": ""},
-                MEAN_LABEL: MEAN_LOOK,
-                f"random sampling, {counted(lookups, 'look-up')}": {"color": BLACK, "linestyle": "--"},
-            }
+            dots: dict[str, Any] = {"marker": "o", "color": LEVEL_COLOUR, "linestyle": ""}
+            best: dict[str, Any] = {"best seen": {**dots, "markerfacecolor": "white"}}
+            sampled = {f"random sampling, {counted(lookups, 'look-up')}": {"color": BLACK, "linestyle": "--"}}
+            if not has_best:
+                best, sampled = {}, {}
+            legend = {"after the last epoch": dots, **best, MEAN_LABEL: MEAN_LOOK, **sampled}
             size = f"{counted(configs[0]['epochs'], 'epoch')}, {self.seeds_text}"
             title = self.title(scale_text(configs).splitlines()[0], size)
             shown = [(floors[found.place[0]], pooled) for found in self.found for pooled in self._drawn(found)]
             is_floored = any(pooled.low[0] < floor for floor, pooled in shown)
             is_cut = any(pooled.is_cut for _, pooled in shown)
             caption = self.caption(
-                "best seen: the architecture with the lowest validation error in the table among those preferred "
-                "before the first and after each epoch; the mean and random sampling count every distinct network once"
+                (
+                    "best seen: the architecture with the lowest validation error in the table among those preferred "
+                    "before the first and after each epoch; the mean and random sampling count every distinct network "
+                    "once"
+                    if has_best
+                    else "the table has no validation accuracies, so there are no best-seen regrets"
+                )
                 + ("; bands are cut at the left end" if is_floored else ""),
                 frames=[frame for frames in self.frames.values() for frame in frames],
             )
@@ -276,7 +288,7 @@ class MethodTable(CurveResults):
         (usual,) = curve_styles([str(found.curve.options["optimizer"])])
         colour = colours.get(found.curve.key, usual["color"])
         looks = ((-0.14, colour), (0.14, "white"))
-        for pooled, (shift, fill) in zip(self._drawn(found), looks, strict=True):
+        for pooled, (shift, fill) in zip(self._drawn(found), looks, strict=False):
             ends = (float(v[0]) for v in (pooled.centre, pooled.low, pooled.high))
             mean, low, high = (100 * max(end, floor) for end in ends)
             look: dict[str, Any] = {"fmt": "o", "color": colour, "markerfacecolor": fill, "markersize": 4}
@@ -284,8 +296,8 @@ class MethodTable(CurveResults):
             ax.errorbar(mean, row + shift, xerr=whiskers, **tones(look))
 
     def _drawn(self, found: Found) -> list[Pooled]:
-        """Return final and best-seen regret of a method."""
-        return [self.pooled[found.place][name] for name in (FINAL, BEST)]
+        """Return the final regret of a method, and the best-seen one if the table has validation accuracies."""
+        return [self.pooled[found.place][name] for name in (FINAL, BEST) if name in self.baselines[found.place[0]]]
 
     def _log_floor(self, curves: Sequence[Found]) -> float:
         """Return the left end of the axis as a fraction if it must be logarithmic, 0 if it is linear.

@@ -10,7 +10,7 @@ import json
 import lzma
 import tarfile
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO, cast
@@ -136,8 +136,8 @@ class PackedRecords:
                 (beside / name).write_bytes(content)
 
 
-def unpack(path: Path, jobs: Sequence[FigureJob]) -> list[FigureJob]:
-    """Create the folders of all runs that a file of `pack` has and that have not been started; return these runs.
+def unpack(path: Path, jobs: Sequence[FigureJob]) -> Iterator[FigureJob]:
+    """Create the folders of all runs that a file of `pack` has and that have not been started; yield each run then.
 
     Args:
         path: the file.
@@ -146,7 +146,7 @@ def unpack(path: Path, jobs: Sequence[FigureJob]) -> list[FigureJob]:
     Raises:
         InvalidInputError: the file contains none of the runs, or is not a file of records.
         DamagedFileError: the file is damaged. Nothing is written.
-        UserError: the file cannot be read, or a folder cannot be written.
+        UserError: the file cannot be read, or a folder cannot be written, so that the folders of other runs may exist.
     """
     packed = read_packed(path)
     known = [job for job in jobs if job.name in packed.runs]
@@ -160,7 +160,7 @@ def unpack(path: Path, jobs: Sequence[FigureJob]) -> list[FigureJob]:
         packed.check(job.name)
     for job in missing:
         packed.unpack(job.name, job.folder)
-    return missing
+        yield job
 
 
 def read_packed(path: Path) -> PackedRecords:

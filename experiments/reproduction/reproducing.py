@@ -118,13 +118,13 @@ def reproduce(
         except KeyboardInterrupt as stop:
             kept = f"finished {nouns(jobs)[1]} stay in {folder}"
             raise KeyboardInterrupt(f"stopped; {kept}: run the same command to continue") from stop
+    if target is not None and any(job.is_finished for job in jobs):  # also if the results cannot be drawn
+        line_printer(console)(f"Records of {counted_jobs(jobs, write_records(jobs, target, figure.owner))}: {target}")
     picture = folder / f"{stem(name, only)}.{format}"
     if (results := figure.results(jobs, table, band)) is not None:  # otherwise, the error below lists the causes
         _draw(picture, results, console, {"style": style, "colors": colors, "labels": labels})
     elif draw_only:
         raise InvalidInputError(f"{folder} has no finished runs to draw: remove {option('draw_only')}")
-    if target is not None:
-        line_printer(console)(f"Records of {counted_jobs(jobs, write_records(jobs, target, figure.owner))}: {target}")
     if failures:
         told = "; ".join(f"{job}: {message}" for job, message in failures.items())
         failed = f"{len(failures)} of {counted_jobs(jobs)}"
@@ -355,12 +355,13 @@ def _copy_records(source: Path, jobs: Sequence[FigureJob], given: Mapping[str, A
 
     Raises the errors of `unpack` and `check_recorded`.
     """
-    is_new = not folder.exists()
-    copied = unpack(source, jobs)
+    is_new, copied = not folder.exists(), list[FigureJob]()
     try:
+        for job in unpack(source, jobs):
+            copied.append(job)
         check_recorded(copied, given, source)
-    except UserError:
-        for each in [folder] if is_new else [job.folder for job in copied]:
+    except BaseException:  # also Ctrl-C
+        for each in [folder] if is_new and folder.exists() else [job.folder for job in copied]:
             shutil.rmtree(each)
         raise
 

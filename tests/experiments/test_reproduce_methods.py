@@ -64,6 +64,10 @@ def test_all_methods_have_the_size_of_the_scale_and_ten_seeds(scale, epochs, tmp
 def test_measures_of_a_search():
     frame = pandas.DataFrame({"test_regret": [0.4, 0.1, 0.2, 0.3], "validation_regret": [0.4, 0.2, 0.1, 0.3]})
     assert measures(frame) == {FINAL: 0.3, BEST: 0.2, ANYTIME: pytest.approx(0.25)}
+    some = frame.assign(validation_regret=[np.nan, 0.2, np.nan, 0.3])
+    assert measures(some)[BEST] == 0.1
+    none = measures(frame.assign(validation_regret=np.nan))
+    assert (none[FINAL], np.isnan(none[BEST])) == (0.3, True)
 
 
 def test_one_random_look_up_has_the_mean_regret_of_the_distinct_networks_of_a_space():
@@ -140,6 +144,33 @@ def test_every_search_has_a_row_with_its_last_architecture(compared):
     names = ("architecture", "cell_hash", "test_measured", "one_shot_validation_error")
     assert list(frame) == ["panel", "curve", "seed", *MEASURES, *(f"final_{name}" for name in names)]
     assert set(frame["panel"]) == {"nb201"}
+
+
+def test_a_table_without_validation_accuracies_has_no_best_seen_regrets(tmp_path, monkeypatch):
+    run_jobs_here(monkeypatch)
+    own = {"channels": 64, "cells": 3, "image_side": 8, "images_per_half": 20, "batch_size": 10}
+    shrink(monkeypatch, "methods-size", {"scale": "quick", "epochs": 2, "threads": 1, **own})
+    screen, out = io.StringIO(), tmp_path / "out"
+    only, console = ["nats-size/tas", "nats-size/tunas"], Console(file=screen, width=120)
+    picture = reproduce("methods-size", scale="quick", out=out, only=only, seeds=[0, 1], console=console)
+    frame = pandas.read_csv(picture.with_suffix(".csv")).set_index("curve")
+    runs = [nb.open_run(out / "nats-size" / "tas" / f"seed-{seed}") for seed in (0, 1)]
+    regrets = [run.lines[-1]["test_regret"] for run in runs]
+    assert frame.loc["tas", "final_mean"] == pytest.approx(np.mean(regrets))
+    assert frame["best_seen_mean"].isna().all()
+    table, space = nb.load_table("nats-size"), "nats-size"
+    assert frame.loc[RANDOM, "final_mean"] == pytest.approx(table.mean_regret(space, dataset="cifar10"))
+    assert "best-seen" not in screen.getvalue()
+    figure = open_figure("methods-size", only)
+    jobs = figure.jobs("quick", out, {}, [0, 1], lambda function, *rest: function(*rest))
+    results = figure.results(jobs, figure.table(jobs, {}))
+    assert set(results.baselines[space]) == {FINAL}
+    drawn = results.draw()
+    (axes,) = drawn.axes
+    assert len(axes.containers) == 2, "final regrets of two methods"
+    assert "no best-seen regrets" in drawn.caption
+    with refuses(nb.OutOfDomainError, table.id, "validation", options=""):
+        random_regrets(table, space, "cifar10", 2)
 
 
 def test_rank_tests_compare_all_pairs_and_random_sampling(compared):

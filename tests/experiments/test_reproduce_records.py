@@ -5,6 +5,7 @@ import random
 import shutil
 import tarfile
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from made_records import read_packed_files, write_packed, write_records
@@ -13,7 +14,8 @@ from tiny_figures import ARGUMENTS, JOBS, STEM, reproduce, run_jobs_here, shrink
 
 from nasbench1shot1.display.canvas import Canvas
 from nasbench1shot1.experiments.reproduction import records
-from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, UserError
+from nasbench1shot1.experiments.reproduction.figure_jobs import Reproduction
+from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, OutOfDomainError, UserError
 from nasbench1shot1.jobs import pool
 
 EPOCHS = ("--epochs", "2")
@@ -95,6 +97,13 @@ def test_records_of_other_runs_are_refused(finished, tmp_path):
         with refuses(InvalidInputError, path, options="pack"):
             _call(tmp_path / "out", records=path)
     assert not (tmp_path / "out").exists()
+
+
+def test_records_are_packed_even_if_the_results_cannot_be_drawn(finished, tmp_path, monkeypatch):
+    monkeypatch.setattr(Reproduction, "results", Mock(side_effect=OutOfDomainError("no row")))
+    with refuses(OutOfDomainError, "no row", options=""):
+        _call(finished, draw_only=True, pack=tmp_path / "records.tar.xz")
+    assert set(records.read_packed(tmp_path / "records.tar.xz").runs) == set(JOBS)
 
 
 def test_a_file_of_records_needs_its_suffix(tmp_path):
@@ -206,6 +215,26 @@ def test_records_with_other_options_leave_nothing(finished, tmp_path):
             _call(out, records=packed, epochs=3)
         assert not list(out.rglob("*.json*"))
         out.mkdir(exist_ok=True)
+
+
+@pytest.mark.parametrize("stop", [UserError("the disk is full"), KeyboardInterrupt()], ids=["full", "stopped"])
+@pytest.mark.parametrize("exists", [False, True], ids=["new", "old"])
+def test_copying_records_ends_with_all_or_none_of_them(finished, tmp_path, monkeypatch, stop, exists):
+    packed, out, unpack = finished.parent / "records.tar.xz", tmp_path / "out", records.PackedRecords.unpack
+    started = out / JOBS[1]
+    if exists:
+        shutil.copytree(finished / JOBS[1], started)
+
+    def until_the_third(self, job, folder):
+        if job == JOBS[2]:
+            raise stop
+        unpack(self, job, folder)
+
+    monkeypatch.setattr(records.PackedRecords, "unpack", until_the_third)
+    with pytest.raises(type(stop)):
+        _call(out, records=packed)
+    assert {path.parent for path in out.rglob("config.json")} == ({started} if exists else set())
+    assert out.exists() == exists
 
 
 def test_records_that_could_not_be_read_again_are_not_written(finished, tmp_path, monkeypatch):
