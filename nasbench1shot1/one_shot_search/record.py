@@ -317,10 +317,16 @@ class SearchWriter(RunWriter[SearchRecord]):
         self._shapes: dict[str, tuple[int, ...]] = {}
 
     def append(self, line: Mapping[str, Any], parameters: Parameters) -> None:
-        """Append an epoch's line and its Λ; raises the errors of `append_line`."""
-        self.append_line(line)
-        self._history.append(parameters)
-        self._write_history()
+        """Append an epoch's line and its Λ, or neither of them; raises the errors of `append_line`."""
+        recorded = len(self._history)
+        with self._all_or_nothing():
+            self.append_line(line)
+            self._history.append(parameters)
+            try:
+                self._write_history()
+            except BaseException:
+                del self._history[recorded:]
+                raise
 
     def digests(self) -> dict[str, str]:
         """Return SHA-256s of the lines and of Λ."""

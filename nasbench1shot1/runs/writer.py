@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from copy import deepcopy
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
@@ -85,13 +86,16 @@ class RunWriter(Generic[Record]):
         self.append_lines([line])
 
     def append_lines(self, lines: Sequence[Mapping[str, Any]]) -> None:
-        """Add lines to the metrics, and wait only once for the disk; raises the errors of `append_line`."""
+        """Add lines to the metrics, and wait only once for the disk; raises the errors of `append_line`.
+
+        After an error, the metrics are as before, so the caller can try again.
+        """
         for line in lines:
             assert self.kind.has_fields(line), f"a line has the fields {tuple(self.kind.FIELDS)}"
         self._lock.check()
         path = self.folder / METRICS
         try:
-            with path.open("a", encoding="utf-8") as file:
+            with self._all_or_nothing(), path.open("a", encoding="utf-8") as file:
                 file.write("".join(map(as_json_line, lines)))
                 file.flush()
                 os.fsync(file.fileno())
@@ -100,6 +104,19 @@ class RunWriter(Generic[Record]):
         self._lines += [deepcopy(dict(line)) for line in lines]  # the caller may change its own
         if not self.kind.HAS_CHECKPOINTS:
             self._report_record()
+
+    @contextmanager
+    def _all_or_nothing(self) -> Iterator[None]:
+        """Remove the lines that the block has appended if it raises an error or is interrupted."""
+        path, recorded = self.folder / METRICS, self.recorded
+        size = path.stat().st_size if path.exists() else 0
+        try:
+            yield
+        except BaseException:
+            del self._lines[recorded:]
+            with suppress(OSError):  # a reader ignores what is left of an incomplete last line
+                os.truncate(path, size)
+            raise
 
     def save(self, state: Resumable) -> None:
         """Replace the checkpoint; raises the errors of `append_line`."""

@@ -1,5 +1,6 @@
 """Records of a user's own loop: writing, reading, comparing, resuming and refusals."""
 
+import errno
 import json
 import os
 import signal
@@ -7,6 +8,7 @@ import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from unittest.mock import Mock
 
 import compared_runs as make
 import numpy as np
@@ -17,7 +19,7 @@ from command_line import command
 from refusals import fails, refuses
 
 import nasbench1shot1 as nb
-from nasbench1shot1.one_shot_search.record import SearchRecord
+from nasbench1shot1.one_shot_search.record import SearchRecord, SearchWriter
 from nasbench1shot1.runs.lock import LOCK
 
 S1 = nb.search_space("s1")
@@ -146,6 +148,37 @@ def test_a_process_killed_between_line_and_parameters_loses_only_that_epoch(tmp_
         assert recorder.epoch == 1
         recorder.record(parameters(0))
     assert len(nb.load_run(tmp_path / "own").lines) == 3
+
+
+def disk_full_within_a_line(file: int) -> None:
+    os.ftruncate(file, os.fstat(file).st_size - 9)
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "failing"),
+    [
+        (os, "fsync", disk_full_within_a_line),
+        (SearchWriter, "_write_history", Mock(side_effect=nb.UserError("disk full"))),
+        (SearchWriter, "_write_history", Mock(side_effect=KeyboardInterrupt)),
+    ],
+    ids=["line", "parameters", "interrupted"],
+)
+def test_an_epoch_that_could_not_be_written_can_be_recorded_again(tmp_path, monkeypatch, owner, name, failing):
+    recorder = nb.Recorder(tmp_path / "own", "s1")
+    recorder.record(parameters(0))
+    before = (tmp_path / "own" / "metrics.jsonl").read_bytes()
+    with monkeypatch.context() as patch:
+        patch.setattr(owner, name, failing)
+        with pytest.raises((nb.UserError, KeyboardInterrupt)):
+            recorder.record(parameters(1))
+    assert (tmp_path / "own" / "metrics.jsonl").read_bytes() == before
+    assert recorder.epoch == 0
+    recorder.record(parameters(2))
+    run = recorder.finish()
+    assert [line["epoch"] for line in run.lines] == [0, 1]
+    for key, values in run.architecture_parameters.items():
+        assert np.array_equal(values[1], parameters(2)[key].detach().numpy().astype(np.float32))
 
 
 @pytest.mark.parametrize(
