@@ -1,17 +1,18 @@
 """Tests of claims on runs other than searches: rankings, tuning studies and proxy trainings."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from nasbench1shot1.experiments.claims.claim import MEASURED, PREDICTED, Row
-from nasbench1shot1.experiments.claims.evidence import Records, Setting
+from nasbench1shot1.experiments.claims.evidence import Records, Setting, has_options
 from nasbench1shot1.experiments.claims.runs import (
     POSITIVE,
     Group,
     Measure,
+    Options,
     Place,
     RunTest,
     name_of,
@@ -21,6 +22,8 @@ from nasbench1shot1.experiments.claims.runs import (
 from nasbench1shot1.experiments.claims.verdicts import (
     FEWEST_SEARCHES,
     LEVELS,
+    Level,
+    REPRODUCED,
     RESAMPLES,
     UNDECIDED,
     Floats,
@@ -39,7 +42,7 @@ from nasbench1shot1.experiments.reproduction.proxies import ProxyResult, score_t
 from nasbench1shot1.ground.bootstrap import draw_resamples, percentile_interval
 from nasbench1shot1.registry import search_space
 from nasbench1shot1.runs.record import RunRecord
-from nasbench1shot1.tuning.record import Study
+from nasbench1shot1.tuning.record import Study, best
 
 # Rankings -------------------------------------------------------------------------------------------------------------
 
@@ -99,6 +102,7 @@ class CorrelationRange(RunTest):
         (group,) = groups
         by_epoch = group.values.reshape(group.n, -1).T
         means = [mean_of(values) for values in by_epoch if np.isfinite(values).all()]
+        is_complete = len(means) == len(by_epoch)
         strength = self.strength(groups)
         described = self.described(groups, strength)
         if not means:
@@ -107,6 +111,8 @@ class CorrelationRange(RunTest):
         middle = sum(self.limits) / 2
         shown = max(means, key=lambda mean: abs(mean.value - middle))
         verdict = of_range(low, high, self.limits, strength)
+        if verdict == REPRODUCED and not is_complete:  # an epoch with an undefined correlation lies in no range
+            verdict = UNDECIDED
         return Row(part=part, published=self.published(part), value=shown, verdict=verdict, digits=3, **described)
 
 
@@ -116,8 +122,9 @@ class CorrelationRange(RunTest):
 def final_regret(run: RunRecord) -> Floats:
     """Return the test regret in percent of a study's final incumbent, or of the end of a search or its searches."""
     if isinstance(run, Study):
-        found = min((line for line in run.lines if line["loss"] is not None), key=lambda line: line["loss"])
-        return np.array([100 * found["test_regret"]])
+        incumbent = best(run.lines)
+        assert incumbent is not None, "studies without an incumbent are left out"
+        return np.array([100 * incumbent["test_regret"]])
     return regret("final")(run)
 
 
@@ -129,12 +136,14 @@ class Tuned(RunTest):
         studies: the figure with the studies.
         defaults: figures with searches with default hyperparameters.
         black_box: the figure with the black-box studies, and the optimizer.
+        black_box_options: options of black-box studies in the paper's setting.
         spaces, methods: the panels and the curves.
     """
 
     studies: str
     defaults: tuple[str, ...]
     black_box: Place
+    black_box_options: Options
     spaces: Sequence[str]
     methods: Sequence[str]
 
@@ -163,14 +172,20 @@ class Tuned(RunTest):
         """Yield the studies of each setting with searches of their size and table, or studies of their table."""
         figures = next(figures for name, _, _, figures in self._parts() if name == part)
         (panel, curve), (other_panel, other_curve) = places
-        for setting, runs in records.runs(self.studies, panel, curve).items():
+        for setting, studies in records.runs(self.studies, panel, curve).items():
+            runs = [study for study in studies if best(study.lines) is not None]  # without one, all searches diverged
             for figure in figures:
                 for other, others in records.runs(figure, other_panel, other_curve).items():
-                    if _is_comparable(setting, other):
+                    if runs and _is_comparable(setting, other):
                         yield [
                             _group(runs, setting, self.studies, curve),
                             _group(others, other, figure, other_curve),
                         ]
+
+    def _level(self, group: Group) -> Level:
+        if not group.is_black_box:
+            return super()._level(group)
+        return "paper" if has_options(group.setting, group.runs[0].config, self.black_box_options) else "below"
 
     def row(self, part: str, groups: Sequence[Group]) -> Row:
         """Return how much lower the regret of the tuned optimizer is, in percentage points."""
@@ -223,26 +238,32 @@ class ProxyGrowth(RunTest):
         return POSITIVE
 
     def row(self, part: str, groups: Sequence[Group]) -> Row:
-        """Return the difference of Spearman's ρ, with the bootstrap over the architectures, which both sizes share."""
-        more, fewer = (_scored(group) for group in groups)
+        """Return the difference of Spearman's ρ, with the bootstrap over the architectures, which both sizes share.
+
+        Each random seed has its own sample of architectures, so only seeds with trainings of both sizes count.
+        """
+        level, setting = max((self._level(group) for group in groups), key=LEVELS.index), groups[0].setting
+        shown: dict[str, Any] = {"level": level, "setting": f"{setting.config['space']}, {setting.text}"}
+        shared = set.intersection(*({run.config["seed"] for run in group.runs} for group in groups))
+        if not shared:
+            return Row(part=part, published=POSITIVE, verdict=UNDECIDED, **shown, table=setting.table)
+        more, fewer = (_scored(group, shared) for group in groups)
         true, n = more.true["validation"], len(more.true["validation"])
         errors = (more.errors[:, -1], fewer.errors[:, -1])
         drawn = list(draw_resamples(n, RESAMPLES, np.random.default_rng(0)))
         low, high = percentile_interval(np.array([_gain(errors, true, rows) for rows in drawn]))
         value = Interval(_gain(errors, true, np.arange(n)), float(low), float(high))
         measured = bool(more.measured["validation"].all())
-        level = max((self._level(group) for group in groups), key=LEVELS.index)
         strength = Strength(level, n, FEWEST_SEARCHES, predicted=not measured)
-        setting = groups[0].setting
-        shown: dict[str, Any] = {"level": level, "setting": f"{setting.config['space']}, {setting.text}"}
         shown |= {"n": f"{n} architectures", "source": MEASURED if measured else PREDICTED, "table": setting.table}
         verdict = of_ordering(value, strength)
         return Row(part=part, published=POSITIVE, value=value, verdict=verdict, digits=3, **shown)
 
 
-def _scored(group: Group) -> ProxyResult:
+def _scored(group: Group, seeds: Collection[int]) -> ProxyResult:
     table = table_of(search_space(group.setting.config["space"]), None)
-    return score_trainings(group.runs, table)  # type: ignore[arg-type]
+    runs = sorted((run for run in group.runs if run.config["seed"] in seeds), key=lambda run: run.config["seed"])
+    return score_trainings(runs, table)  # type: ignore[arg-type]
 
 
 def _gain(errors: tuple[Floats, Floats], true: Floats, rows: Any) -> float:

@@ -40,7 +40,7 @@ from nasbench1shot1.experiments.rescoring import recorded_table
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.runs.record import RunRecord
-from nasbench1shot1.tuning.record import Study
+from nasbench1shot1.tuning.record import Study, best
 
 POSITIVE = "> 0"
 RANKING_SCALES = ("full", "medium")
@@ -141,10 +141,11 @@ class Group(NamedTuple):
 
 
 def _is_incumbent_measured(study: RunRecord) -> bool:
-    """Return whether the table of a study measured all of its architectures; False if the table is not available."""
-    table = recorded_table(study)
-    found = [Architecture.parse(line["architecture"]) for line in study.lines if line["architecture"]]
-    return table is not None and bool(np.all(table.query(found).is_measured("test_accuracy")))
+    """Return whether the table of a study measured its final incumbent; False if the table is not available."""
+    table, incumbent = recorded_table(study), best(study.lines)
+    if table is None or incumbent is None:
+        return False
+    return bool(table.query(Architecture.parse(incumbent["architecture"])).is_measured("test_accuracy"))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -378,8 +378,49 @@ def test_a_range_is_decided_by_the_means_at_all_epochs():
         test = CLAIMS["1shot1-figure3"].evidence
         assert isinstance(test, CorrelationRange)
         rows[level] = test.row("s1, GDAS", [group])
+        if level == "in":
+            group.values[3] = np.nan  # of the second seed, in the second epoch
+            rows["undefined"] = test.row("s1, GDAS", [group])
     assert (rows["in"].verdict, rows["out"].verdict) == (REPRODUCED, NOT_REPRODUCED)
+    assert rows["undefined"].verdict == UNDECIDED and rows["undefined"].value is not None
     assert rows["out"].value is not None and rows["out"].value.value == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(
+    ("evaluations", "studies", "verdict"), [(280, 10, REPRODUCED), (280, 3, UNDECIDED), (50, 10, UNDECIDED)]
+)
+def test_tuned_optimizers_can_be_better_than_a_black_box_optimizer(evaluations, studies, verdict, monkeypatch):
+    monkeypatch.setattr(MadeGroup, "is_black_box", property(lambda group: group.figure == "nas101-figure7"))
+    test, groups = CLAIMS["1shot1-figure5-tuning"].evidence, []
+    sizes = {"figure5": {"scale": "full", "preset": "corrected", "iterations": 16, "max_budget": 100}}
+    sizes["nas101-figure7"] = {"evaluations": evaluations}
+    for (figure, size), regret, n in zip(sizes.items(), (0.1, 0.5), (studies, 500), strict=True):
+        runs = [SimpleNamespace(config={"optimizer": "darts", "space": "s1"})] * n
+        noise = np.linspace(-0.01, 0.01, n)
+        groups.append(MadeGroup(regret + noise, runs, evidence.Setting(tuple(size.items()), "t"), figure, "darts"))
+    assert test.row("s1: tuned DARTS better than regularized evolution", groups).verdict == verdict
+
+
+def test_studies_without_an_incumbent_are_left_out(tmp_path, monkeypatch):
+    for name in ("figure5", "figure2"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "figure.json").write_text(json.dumps({"figure": name}))
+    studies = [compared_runs.tuning(tmp_path / "figure5" / "s1" / "darts" / f"seed-{seed}") for seed in (0, 1)]
+    scale = {name: studies[0].shared_options[name] for name in ("scale", "preset")}
+    compared_runs.search(tmp_path / "figure2" / "s1" / "darts" / "seed-0", [0, 40], **scale)
+    part = "s1: tuned DARTS better than its default"
+    lines = type(studies[0]).lines
+
+    def diverged(study):
+        found = lines.__get__(study)
+        return found if study.folder.name == "seed-0" else [{**line, "loss": None} for line in found]
+
+    monkeypatch.setattr(type(studies[0]), "lines", property(diverged))
+    (row,) = (row for row in result(tmp_path, "1shot1-figure5-tuning").rows if row.part == part)
+    assert row.value is not None and row.n == "1 of 2 seeds"
+    shutil.rmtree(studies[0].folder)
+    (row,) = (row for row in result(tmp_path, "1shot1-figure5-tuning").rows if row.part == part)
+    assert (row.value, row.verdict) == (None, NEEDS_FULL_SCALE)
 
 
 class MadeGroup(Group):

@@ -372,6 +372,23 @@ def test_the_interval_resamples_equal_cells_together_like_the_criteria():
     assert np.isnan(interval(np.full(20, 0.9), true, np.arange(20))).all()
 
 
+@pytest.mark.parametrize(("few", "many", "n"), [((0,), (0, 1), "5"), ((1, 0), (0, 1), "10"), ((0,), (1,), "")])
+def test_the_claim_on_channels_pairs_the_seeds_of_both_sizes(finished, few, many, n, tmp_path):
+    shutil.copy(finished / "figure.json", tmp_path)
+    for channels, seeds in ((2, few), (4, many)):
+        for seed in seeds:
+            made = shutil.copytree(
+                finished / f"cells-3/channels-{channels}/seed-0", tmp_path / f"cells-3/channels-{channels}/seed-{seed}"
+            )
+            config = json.loads((made / "config.json").read_text())
+            (made / "config.json").write_text(json.dumps({**config, "seed": seed}))
+    test = ProxyGrowth(figures=("figure17",), command="", cells=3, channels=(2, 4))
+    with Records([tmp_path]) as records:
+        (row,) = test.rows(records)
+    assert (row.n, row.verdict) == (f"{n} architectures" if n else "", UNDECIDED)
+    assert (row.value is not None) == bool(n)
+
+
 def test_the_claim_on_channels_compares_correlations_of_the_same_architectures(finished):
     test = ProxyGrowth(figures=("figure17",), command="", cells=3, channels=(2, 4))
     with Records([finished]) as records:
