@@ -165,7 +165,9 @@ class Accuracies:
     # Final architectures
 
     def final(self, published: Published | None = None) -> pandas.DataFrame:
-        """Return mean and standard deviation of the last epochs, in percent: a row for every method and place.
+        """Return mean and standard deviation of final architectures, in percent: a row for every method and place.
+
+        The final architecture is that of the last epoch, or the one to which early stopping returned.
 
         Columns: method, dataset, split, runs, mean, std (n - 1), low, high (the band), measured (a fraction),
         published_mean and published_std.
@@ -176,7 +178,8 @@ class Accuracies:
         rows = []
         for method, place in product(self.runs, self.places):
             own = self.at(place)
-            last = own[own["method"] == method].groupby("run").tail(1)
+            ends = dict(enumerate(run.final_epoch for run in self.runs[method]))
+            last = own[(own["method"] == method) & (own["epoch"] == own["run"].map(ends))]
             pooled = pool_values([0], last["accuracy"].to_numpy(np.float64)[:, None], spread=self.spread)
             values = {name: 100 * float(pooled.frame[name].iloc[0]) for name in ("mean", "std", "low", "high")}
             mean, std = (published or {}).get((method, *place), (np.nan, np.nan))

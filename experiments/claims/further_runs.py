@@ -22,12 +22,12 @@ from nasbench1shot1.experiments.claims.runs import (
 from nasbench1shot1.experiments.claims.verdicts import (
     FEWEST_SEARCHES,
     LEVELS,
-    Level,
     REPRODUCED,
     RESAMPLES,
     UNDECIDED,
     Floats,
     Interval,
+    Level,
     Strength,
     difference_of,
     mean_of,

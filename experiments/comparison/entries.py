@@ -254,7 +254,8 @@ class SearchEntry(Entry):
 
     def repetitions(self, over: Over, table: Table | None) -> list[Trace]:
         """See `Entry`."""
-        return [self._repetition(run, over, table) for run in self.runs if self._has_result(run, over)]
+        found = (self._repetition(run, over, table) for run in self.runs if run.lines)
+        return [repetition for repetition in found if repetition is not None]
 
     @property
     def setting(self) -> str:
@@ -266,20 +267,18 @@ class SearchEntry(Entry):
         size = scale_text(self.configs[:1]).splitlines()[0].replace("\N{NO-BREAK SPACE}", " ")
         return "; ".join(filter(None, [_seeds(seeds), epochs, size]))
 
-    def _has_result(self, run: SearchRecord, over: Over) -> bool:
-        """Return whether a run has results, and at least one at a known time if its table may lack architectures."""
-        known = run.config.get("reference") != PRESENT or any(line[COLUMNS[over]] is not None for line in run.lines)
-        return bool(run.lines) and known
-
-    def _repetition(self, run: SearchRecord, over: Over, table: Table | None) -> Trace:
+    def _repetition(self, run: SearchRecord, over: Over, table: Table | None) -> Trace | None:
+        """Return the curve of a run; None if no result has a known time, because a partial table lacks them."""
         frame = run.metrics if table is None else rescore(run, table)
         regrets = self.check_known("test regrets", frame["test_regret"].to_numpy(np.float64), run.config)
         at = self.check_known("training times", frame[COLUMNS[over]].to_numpy(np.float64), run.config)
-        last = _final_epoch(run, len(frame))
+        last = run.final_epoch
         final = float(regrets[last])
         measured = frame["test_measured"].astype(float).where(frame["test_regret"].notna())
         has_time = ~np.isnan(at)  # an architecture that a partial table lacks has no simulated time
         at, regrets = at[has_time], regrets[has_time]
+        if not len(at):
+            return None
         seen = latest_results(at)
         known: dict[str, Any] = {"end": float(at[-1]), "final": final}
         known |= {"measured": float(measured.mean()), "final_measured": float(measured.iloc[last])}
@@ -299,11 +298,6 @@ def latest_results(at: Floats) -> NDArray[np.bool_]:
     """
     later = np.minimum.accumulate(at[::-1])[::-1]
     return np.append(at[:-1] < later[1:], True)
-
-
-def _final_epoch(run: SearchRecord, lines: int) -> int:
-    """Return the epoch of a search's result: the last one, unless early stopping returned to an earlier epoch."""
-    return int(run.summary.get("final_epoch", lines - 1)) if run.is_finished else lines - 1
 
 
 def _seeds(seeds: Sequence[int]) -> str:

@@ -5,6 +5,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas
 from rich.console import Console
 from rich.table import Table as Screen
@@ -142,8 +143,11 @@ def _tests(comparison: Comparison) -> Screen:
     for row in frame[frame["moment"].isin(shown)].to_dict("records"):
         p = comparison.p_values(row["moment"])[frozenset((row["first"], row["second"]))]
         words = describe_effect(row["first"], row["second"], row["a12"])
-        words += "" if p < SIGNIFICANT else " (not significant)"
-        screen.add_row(MOMENTS[row["moment"]], words, f"{p:.2g}")
+        if np.isnan(p):
+            words += f" (not tested: {counted(row['pairs'], 'matched search')})"
+        elif p >= SIGNIFICANT:
+            words += " (not significant)"
+        screen.add_row(MOMENTS[row["moment"]], words, "–" if np.isnan(p) else f"{p:.2g}")
     return screen
 
 

@@ -134,27 +134,23 @@ def _are(number: int, noun: str) -> str:
 # Wins, ties and losses ------------------------------------------------------------------------------------------------
 
 
-def win_tie_loss(
-    means: Mapping[str, Mapping[str, float]], p_values: Mapping[str, Mapping[frozenset[str], float]]
-) -> pandas.DataFrame:
+def win_tie_loss(labels: Sequence[str], better: Mapping[str, Mapping[frozenset[str], str | None]]) -> pandas.DataFrame:
     """Count the tasks on which the first method of each pair is better, not different, or worse.
 
     Args:
-        means: mean regret of each method, by task and label.
-        p_values: p-values of the pairs, by task. A pair without a p-value is not tested, and its task is not counted.
+        labels: the methods.
+        better: by task, which method of a pair is significantly better, or None (`Comparison.better`). If a pair is
+            missing, it was not tested, and its task is not counted.
 
     Returns:
-        A data frame with the columns first, second, wins, ties, losses and tasks (their sum). A win is a lower mean
-        whose p-value is below `SIGNIFICANT`.
+        A data frame with the columns first, second, wins, ties, losses and tasks (their sum).
     """
-    labels = list(dict.fromkeys(label for own in means.values() for label in own))
     rows = []
     for first, second in combinations(labels, 2):
-        counts = [0, 0, 0]
-        for task, own in means.items():
-            p = p_values[task].get(frozenset((first, second)), np.nan)
-            if not np.isnan(p):
-                counts[1 if p >= SIGNIFICANT else 0 if own[first] < own[second] else 2] += 1
+        counts, pair = [0, 0, 0], frozenset((first, second))
+        for of_task in better.values():
+            if pair in of_task:
+                counts[{first: 0, None: 1, second: 2}[of_task[pair]]] += 1
         if sum(counts):
             rows.append((first, second, *counts, sum(counts)))
     return pandas.DataFrame(rows, columns=["first", "second", "wins", "ties", "losses", "tasks"])

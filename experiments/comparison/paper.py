@@ -1,7 +1,7 @@
 r"""Tables and texts for a paper: Markdown, LaTeX with booktabs, and a paragraph for the section on methods.
 
-In each column, the lowest value is bold. A value is underlined if the deciding rank test (`Comparison.test`) finds no
-difference between its method and the best one. LaTeX tables need `\usepackage{booktabs}`.
+In each column, the lowest value is bold. A value is underlined if its method is not significantly worse than the one
+with the lowest value, by the deciding rank test (`Comparison.better`). LaTeX tables need `\usepackage{booktabs}`.
 """
 
 import re
@@ -215,17 +215,18 @@ def _column(comparison: Comparison, name: str, digits: int) -> list[Cell]:
     values, lows, highs = (results[f"{prefix}_{of}"].to_numpy(np.float64) for of in (statistic, *between))
     if np.isnan(values).all():
         return [Cell("–") for _ in values]
-    labels, p_values = list(results["label"]), comparison.p_values(moment)
+    labels, better = list(results["label"]), comparison.better(moment)
     is_done = np.array([of.entry.progress is None for of in comparison.contenders])
     finished = np.where(is_done, values, np.nan)
     best = None if np.isnan(finished).all() else int(np.nanargmin(finished))
     cells = []
     for label, value, low, high, done in zip(labels, values, lows, highs, is_done, strict=True):
-        p = np.nan if best is None or not done else p_values.get(frozenset((label, labels[best])), np.nan)
+        pair = frozenset((label, "" if best is None else labels[best]))
+        is_tied = best is not None and bool(done) and pair in better and better[pair] != labels[best]
         text = "–" if np.isnan(value) else goal.number(value, digits)
         interval = "" if np.isnan(low) else f"[{goal.number(low, digits)}, {goal.number(high, digits)}]"
         is_best = best is not None and bool(done and value == values[best])
-        cells.append(Cell(text, is_best, bool(p >= SIGNIFICANT), interval))
+        cells.append(Cell(text, is_best, is_tied, interval))
     return cells
 
 
@@ -266,7 +267,7 @@ def _marks_sentence(comparison: Comparison) -> str:
         return f"Bold: {lowest}; no rank tests, which need at least {FEWEST} runs of each method."
     test = TEST_WORDS[comparison.test].removeprefix("two-sided ").replace("tests", "test")
     return (
-        f"Bold: {lowest}; underlined: not different from it (two-sided {test}, Holm's correction for "
+        f"Bold: {lowest}; underlined: not significantly worse (two-sided {test}, Holm's correction for "
         f"{counted(len(p_values), 'pair')}, p ≥ {SIGNIFICANT})."
     )
 

@@ -18,7 +18,7 @@ SIGNIFICANT = 0.05
 """p-values from this one on are called not significant."""
 COLUMNS = ("moment", "first", "second", "n_first", "n_second", "u", "p", "p_holm", "a12", "effect")
 PAIR = ("moment", "first", "second")
-PAIRED_COLUMNS = (*PAIR, "pairs", "w", "p_paired", "p_paired_holm", "wins", "ties", "losses")
+PAIRED_COLUMNS = (*PAIR, "pairs", "w", "p_paired", "p_paired_holm", "rank_biserial", "wins", "ties", "losses")
 EFFECTS = ((0.71, "large"), (0.64, "medium"), (0.56, "small"), (0.0, "negligible"))
 """Minimum A12 (or 1 − A12) for each effect size (Vargha and Delaney, 2000, section 5)."""
 
@@ -35,7 +35,7 @@ def rank_tests(samples: Mapping[str, Floats], moment: str, with_only: str | None
         A data frame with one row per pair and the columns `COLUMNS`. `u` is the U statistic of the first method, `p`
         the p-value, and `p_holm` the p-value with Holm's correction for the number of pairs. `a12` is the probability
         that a run of the first method has a lower regret than a run of the second (ties count half; Vargha and Delaney,
-        2000). `effect_size` is the effect size in words.
+        2000). `effect` is the effect size in words.
     """
     enough = {label: values for label, values in samples.items() if len(values) >= FEWEST}
     pairs = [pair for pair in combinations(enough, 2) if with_only is None or with_only in pair]
@@ -66,26 +66,30 @@ def paired_tests(samples: Mapping[str, Floats], keys: Mapping[str, Sequence[str]
     """Compare the regrets of all pairs of methods seed by seed, with a two-sided Wilcoxon signed-rank test.
 
     Args:
-        samples: as in `rank_tests`.
+        samples: as in `rank_tests`; NaN for a run without a result, which is not compared with any other run.
         keys: for each method, the keys of its runs (`Trace.key`). Two methods are matched if their keys are equal.
         moment: as in `rank_tests`.
 
     Returns:
         A data frame with a row for each row of `rank_tests`, and the columns `PAIRED_COLUMNS`. `pairs` is the number of
-        matched runs, 0 if the methods do not match. `w` is the statistic, and `p_paired_holm` the p-value with Holm's
-        correction for the number of tests; all are NaN for fewer than `FEWEST_PAIRS` matched runs. `wins`, `ties` and
-        `losses` count the matched runs in which the first method has a lower, an equal or a higher regret. Without a
-        match, they count all pairs of runs.
+        matched runs with results, 0 if the methods do not match. `w` is the statistic, and `p_paired_holm` the p-value
+        with Holm's correction for the number of tests. `rank_biserial` is the matched-pairs rank-biserial correlation
+        (`rank_biserial`). All are NaN for fewer than `FEWEST_PAIRS` matched runs. `wins`, `ties` and `losses` count the
+        matched runs in which the first method has a lower, an equal or a higher regret. Without a match, they count all
+        pairs of runs.
     """
-    enough = {label: values for label, values in samples.items() if len(values) >= FEWEST}
+    enough = {label: values for label, values in samples.items() if np.isfinite(values).sum() >= FEWEST}
     rows = []
     for first, second in combinations(enough, 2):
         a, b = enough[first], enough[second]
         matched = match(keys[first], keys[second])
         difference = a[matched[0]] - b[matched[1]] if matched else (a[:, None] - b[None, :]).ravel()
-        w, p = signed_rank(difference) if matched and len(difference) >= FEWEST_PAIRS else (np.nan, np.nan)
+        difference = difference[~np.isnan(difference)]
+        found = (np.nan, np.nan, np.nan)
+        if matched and len(difference) >= FEWEST_PAIRS:
+            found = (*signed_rank(difference), rank_biserial(difference))
         counts = [int(of.sum()) for of in (difference < 0, difference == 0, difference > 0)]
-        rows.append((moment, first, second, len(difference) if matched else 0, w, p, *counts))
+        rows.append((moment, first, second, len(difference) if matched else 0, *found, *counts))
     frame = pandas.DataFrame(rows, columns=[name for name in PAIRED_COLUMNS if name != "p_paired_holm"])
     frame.insert(PAIRED_COLUMNS.index("p_paired_holm"), "p_paired_holm", holm(frame["p_paired"].to_numpy(np.float64)))
     return frame
@@ -113,6 +117,21 @@ def signed_rank(difference: Floats) -> tuple[float, float]:
         return _exact_signed_rank(difference[difference != 0])
     found = wilcoxon(difference, zero_method="wilcox", alternative="two-sided")
     return float(found.statistic), float(found.pvalue)
+
+
+def rank_biserial(difference: Floats) -> float:
+    """Return the matched-pairs rank-biserial correlation (Kerby: The Simple Difference Formula, 2014).
+
+    It is the sum of the ranks of negative differences minus that of positive ones, divided by the sum of all ranks. It
+    is 1 if all differences are negative, so that the first method has the lower regrets, and 0 if all are zero.
+    """
+    from scipy.stats import rankdata
+
+    other = difference[difference != 0]
+    if not len(other):
+        return 0.0
+    ranks = rankdata(np.abs(other))
+    return float((ranks * -np.sign(other)).sum() / ranks.sum())
 
 
 def _exact_signed_rank(difference: Floats) -> tuple[float, float]:

@@ -27,6 +27,7 @@ from nasbench1shot1.experiments.comparison.rank_tests import (
     FEWEST,
     FEWEST_PAIRS,
     PAIR,
+    SIGNIFICANT,
     match,
     paired_tests,
     rank_tests,
@@ -302,15 +303,10 @@ class Comparison(Displayed):
         tests), `rank_tests.PAIRED_COLUMNS` (tests of matched seeds), and `test`, the test by which tables mark regrets
         that do not differ. Holm's correction applies to the pairs of each moment and test separately.
         """
-        frames = []
+        frames, keys = [], {of.label: of.keys for of in self.contenders}
         for moment, samples in self.samples.items():
-            known = {label: ~np.isnan(values) for label, values in samples.items()}
-            values = {label: own[known[label]] for label, own in samples.items()}
-            keys = {
-                of.label: [key for key, has in zip(of.keys, known[of.label], strict=True) if has]
-                for of in self.contenders
-            }
-            frames.append(rank_tests(values, moment).merge(paired_tests(values, keys, moment), on=list(PAIR)))
+            known = {label: own[~np.isnan(own)] for label, own in samples.items()}
+            frames.append(rank_tests(known, moment).merge(paired_tests(samples, keys, moment), on=list(PAIR)))
         frame = pandas.concat([frame for frame in frames if len(frame)] or frames[:1], ignore_index=True)
         return frame.assign(test=self.test if len(frame) else pandas.Series(dtype=str))
 
@@ -330,6 +326,28 @@ class Comparison(Displayed):
         own = self.rank_tests[self.rank_tests["moment"] == moment]
         column = "p_paired_holm" if self.test == "Wilcoxon" else "p_holm"
         return {frozenset((row["first"], row["second"])): row[column] for row in own.to_dict("records")}
+
+    def better(self, moment: str) -> dict[frozenset[str], str | None]:
+        """Return which method of each tested pair has significantly lower regrets by the deciding test, if any.
+
+        The test, not the mean, says which method is better: a single very high regret can reverse the means.
+
+        Args:
+            moment: one of `moments`.
+
+        Returns:
+            The label of the better method by pair of labels, or None if the pair does not differ. Pairs with too few
+            (matched) runs are missing.
+        """
+        own, p_values = self.rank_tests[self.rank_tests["moment"] == moment], self.p_values(moment)
+        found = dict[frozenset[str], str | None]()
+        for row in own.to_dict("records"):
+            pair = frozenset((row["first"], row["second"]))
+            lead = row["rank_biserial"] if self.test == "Wilcoxon" else row["a12"] - 0.5
+            if not np.isnan(p_values[pair]):
+                differs = p_values[pair] < SIGNIFICANT
+                found[pair] = (row["first"] if lead > 0 else row["second"]) if differs else None
+        return found
 
     @property
     def warnings(self) -> list[str]:

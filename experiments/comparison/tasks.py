@@ -88,10 +88,10 @@ class TaskComparison(Displayed):
         Args:
             moment: one of `Comparison.moments`: "final", "common", "anytime" or "log_anytime".
         """
-        means = {
-            name: {label: float(np.nanmean(values)) for label, values in own.samples[moment].items() if _known(values)}
-            for name, own in self.tasks.items()
-        }
+        means = {}
+        for name, own in self.tasks.items():
+            of_label = own.results.set_index("label")[f"{moment}_mean"].dropna()
+            means[name] = dict(zip(of_label.index, of_label.astype(float), strict=True))
         return pandas.DataFrame.from_dict(means, orient="index").reindex(list(self.tasks))
 
     def average_ranks(self, moment: str = END) -> AverageRanks:
@@ -139,12 +139,11 @@ class TaskComparison(Displayed):
     def win_tie_loss(self) -> pandas.DataFrame:
         """For each pair of methods, the numbers of tasks on which the first is better, not different, or worse.
 
-        A method is better if its mean final regret is lower and the rank test of its task (`Comparison.test`, Holm's
-        correction) is significant. Columns: first, second, wins, ties, losses and tasks (their sum).
+        A method is better if its final regrets are significantly lower by the rank test of the task
+        (`Comparison.better`). Columns: first, second, wins, ties, losses and tasks (their sum).
         """
-        rows = self.means().to_dict("index")
-        means = {str(task): {str(label): value for label, value in own.items()} for task, own in rows.items()}
-        return overall.win_tie_loss(means, {name: own.p_values(END) for name, own in self.tasks.items()})
+        labels = list(dict.fromkeys(of.label for own in self.tasks.values() for of in own.contenders))
+        return overall.win_tie_loss(labels, {name: own.better(END) for name, own in self.tasks.items()})
 
     @cached_property
     def distributions(self) -> pandas.DataFrame:

@@ -40,6 +40,11 @@ class Trained:
     label: str
     trainings: Sequence[Training]
 
+    @property
+    def evaluated(self) -> int:
+        """Number of trainings with a point on some curve: a training that has just begun is not pooled."""
+        return max(len(self.traces(split)) for split in SPLITS)
+
     def traces(self, split: str) -> list[Trace]:
         """Return the errors of the trainings over the epochs, fractions; without trainings that have none."""
         return [found for training in self.trainings if (found := _errors(training, split)) is not None]
@@ -99,7 +104,7 @@ def learning_curves(networks: Sequence[Trained], spread: Spread | None, most: in
             if of.label in found
         }
         if own:
-            curves.append({"label": of.label, **line(look), "n": len(of.trainings), "holds": ends, "axes": own})
+            curves.append({"label": of.label, **line(look), "n": of.evaluated, "holds": ends, "axes": own})
     axes = [
         {
             "key": split,
@@ -234,7 +239,7 @@ class Trainings:
         others = {label: None for label, training, _ in self.rows if not training.config["is_protocol"]}
         named = "all trainings" if len(others) == len(self.networks) else f"some trainings ({', '.join(others)})"
         other_budgets = any(looked and looked.epochs != training.config["epochs"] for _, training, looked in self.rows)
-        counts = [len(of.trainings) for of in self.networks]
+        counts = [of.evaluated for of in self.networks if of.evaluated] or [1]
         band = describe_band(self.scoring.spread, counts, None)
         fidelity = dict.fromkeys(filter(None, (table.fidelity() for table in tables.values())))
         return [

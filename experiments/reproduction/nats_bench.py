@@ -273,7 +273,7 @@ class FinalAccuracies(BlackBoxStudies):
             if isinstance(first, BlackBoxStudy):
                 frame = final_accuracies(first, self.table)
             else:
-                frame = accuracies_of([run.architectures[-1] for run in found.runs], self.table)
+                frame = accuracies_of([run.architectures[run.final_epoch] for run in found.runs], self.table)
             own = frame[frame["dataset"] == found.panel.key].reset_index(drop=True)
             frames.append(in_front(own, panel=found.panel.key, curve=found.curve.key))
         return pandas.concat(frames, ignore_index=True)

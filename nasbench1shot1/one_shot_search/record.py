@@ -177,6 +177,12 @@ class SearchRecord(RunRecord):
         searched = self.summary.get("searched_epochs")
         return type(searched) is int and len(lines) == searched + 1
 
+    @property
+    def final_epoch(self) -> int:
+        """The epoch of the search's result: the last one so far, unless early stopping returned to an earlier epoch."""
+        last = len(self.lines) - 1
+        return int(self.summary.get("final_epoch", last)) if self.is_finished else last
+
     @cached_property
     def architectures(self) -> list[Architecture]:
         """The preferred architecture after every epoch, starting with epoch 0."""

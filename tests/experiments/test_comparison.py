@@ -11,6 +11,7 @@ from scipy.stats import mannwhitneyu
 
 import nasbench1shot1 as nb
 from nasbench1shot1.display.curves import pool
+from nasbench1shot1.experiments.comparison.accuracies import compare_accuracies
 from nasbench1shot1.experiments.comparison.comparing import compare_runs
 from nasbench1shot1.experiments.comparison.entries import latest_results
 from nasbench1shot1.experiments.comparison.rank_tests import describe_effect, effect_size, holm, rank_tests
@@ -152,6 +153,8 @@ def test_an_early_stopped_search_ends_with_the_architecture_it_went_back_to(tmp_
     write_json(run.folder / "summary.json", {**run.summary, "final_epoch": 2})
     found = compare_runs(run.folder)
     assert found.results["final_mean"].item() == run.lines[2]["test_regret"] != run.lines[4]["test_regret"]
+    found = compare_accuracies([run.folder]).accuracies.final().query("split == 'test'")
+    assert found["mean"].item() == pytest.approx(100 * (1 - run.lines[2]["table_test_error"]))
 
 
 def test_times_before_the_first_result_of_a_search_have_no_regrets(everything):

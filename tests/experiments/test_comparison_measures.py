@@ -1,5 +1,6 @@
 """Areas under anytime curves, intervals, and rank tests of matched seeds agree with naive computations and scipy."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import compared_runs as make
@@ -13,7 +14,8 @@ import nasbench1shot1 as nb
 from nasbench1shot1.display.curves import Trace, pool
 from nasbench1shot1.experiments.comparison.comparing import compare_runs
 from nasbench1shot1.experiments.comparison.measures import Span, common_span, summarise, time_averages
-from nasbench1shot1.experiments.comparison.rank_tests import holm, match, paired_tests, signed_rank
+from nasbench1shot1.experiments.comparison.paper import measure_table
+from nasbench1shot1.experiments.comparison.rank_tests import holm, match, paired_tests, rank_biserial, signed_rank
 from nasbench1shot1.experiments.reproduction.method_tables import ANYTIME, measures
 
 
@@ -136,6 +138,50 @@ def test_matched_seeds_are_tested_seed_by_seed(folder):
     assert row["p"] == mannwhitneyu(darts, gdas).pvalue
     assert (row["pairs"], row["wins"], row["ties"], row["losses"]) == (8, 1, 0, 7)
     assert found.p_values("final") == {frozenset(("darts", "gdas")): expected.pvalue}
+    assert row["rank_biserial"] < 0 and found.better("final") == {frozenset(("darts", "gdas")): "gdas"}
+
+
+def test_the_test_and_not_the_mean_decides_which_method_is_better(tmp_path):
+    for name in ("low", "high"):
+        make.group(tmp_path / name, [(9, end) for end in range(12)], epochs=1)
+    found = compare_runs([tmp_path / name for name in ("low", "high")], labels=["low", "high"])
+    finals = {"low": [*np.linspace(0.01, 0.02, 11), 0.84], "high": np.linspace(0.03, 0.04, 12)}
+    assert np.mean(finals["low"]) > np.mean(finals["high"]), "because of one search"
+    for seeds, test in ((12, "Wilcoxon"), (11, "Mann–Whitney")):
+        contenders = [
+            replace(
+                of, repetitions=[replace(trace, final=end) for trace, end in zip(of.repetitions, ends, strict=True)]
+            )
+            for of, ends in zip(found.contenders, finals.values(), strict=True)
+        ]
+        contenders[1] = replace(contenders[1], repetitions=contenders[1].repetitions[:seeds])
+        compared = replace(found, contenders=contenders)
+        assert compared.test == test and compared.better("final") == {frozenset(finals): "low"}
+        ((low, high),) = measure_table({"s1": compared}).parts.values()
+        assert high[2].is_best and low[2].is_tied, "not significantly worse, but better"
+
+
+def test_a_search_without_a_result_is_left_out_with_its_partner():
+    a, keys = np.arange(8.0), [f"seed {seed}" for seed in range(8)]
+    b = a + np.array([3, -1, 2, 1, 4, 1.5, 2.5, np.nan])
+    (row,) = paired_tests({"a": a, "b": b}, {"a": keys, "b": keys}, "end").itertuples()
+    expected = wilcoxon(a[:7], b[:7])
+    assert (row.pairs, row.w, row.p_paired) == (7, expected.statistic, expected.pvalue)
+    assert (row.wins, row.ties, row.losses) == (6, 0, 1)
+    b[:2] = np.nan
+    (few,) = paired_tests({"a": a, "b": b}, {"a": keys, "b": keys}, "end").itertuples()
+    assert few.pairs == 5 and np.isnan([few.p_paired, few.rank_biserial]).all()
+
+
+@given(some.lists(some.integers(-3, 4), min_size=6, max_size=9).filter(any))
+@settings(max_examples=15)
+def test_the_rank_biserial_correlation_compares_the_rank_sums(differences):
+    found, reverse = rank_biserial(np.array(differences) / 8), rank_biserial(-np.array(differences) / 8)
+    greater = wilcoxon(np.array(differences), alternative="greater").statistic  # the sum of the positive ranks
+    nonzero = sum(difference != 0 for difference in differences)
+    total = nonzero * (nonzero + 1) / 2
+    assert found == -reverse == pytest.approx((total - 2 * greater) / total)
+    assert rank_biserial(np.zeros(6)) == 0
 
 
 def test_runs_of_different_seeds_are_compared_unpaired(folder):

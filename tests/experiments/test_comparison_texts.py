@@ -4,8 +4,10 @@ import json
 from pathlib import Path
 
 import compared_runs as make
+import pandas as pd
 import pytest
 from matplotlib.figure import Figure
+from refusals import refuses
 from rich.console import Console
 
 import nasbench1shot1 as nb
@@ -35,6 +37,16 @@ def test_the_final_regret_is_that_of_the_last_epoch_if_a_partial_table_lacks_an_
     for over in ("simulated-time", "search-time"):
         (contender,) = compare_tasks([run.folder], over=over).tasks["s1"].contenders
         assert contender.final.tolist() == [pytest.approx(lines[-1]["test_regret"])]
+
+
+def test_runs_of_which_another_table_has_no_architecture_are_refused(tmp_path):
+    run = make.search(tmp_path / "run", (9, 8), reference="present")
+    values = {"validation_accuracy": [0.9], "test_accuracy": [0.9], "training_time": [100.0]}
+    frame = pd.DataFrame({"architecture": [14_579], "epochs": [108], **values})
+    other = nb.table_from_frame(frame, space=nb.search_space("s1"), reference="present")
+    assert not any(arch in other for arch in run.architectures)
+    with refuses(nb.InvalidInputError, other.id, run.folder, options="table"):
+        compare_tasks([run.folder], over="simulated-time", table=other)
 
 
 def test_tables_of_final_regrets_count_the_sources_of_final_regrets(tmp_path):

@@ -177,6 +177,11 @@ def test_trainings_have_learning_curves_beside_the_values_of_their_table(tmp_pat
         assert chart["curves"][0]["axes"][split]["mean"][-1] == rounded(mean)
     for text in ("options of all trainings differ", "shows its largest budget", "train --list"):
         assert text in words(page)
+    late = group[2].folder  # the first network, seed 1
+    (late / "summary.json").unlink()
+    (late / "metrics.jsonl").write_text("")
+    (_, chart) = data_of(write([group, make.search(tmp_path / "gdas", (2, 1))], tmp_path / "late.html"))["charts"]
+    assert [curve["n"] for curve in chart["curves"]] == [1, 2], "the other training is not evaluated yet"
     lacking = write(group, tmp_path / "lacking.html", table="nb201")
     assert tables(lacking)[0][0][6:] == ["Time [s]", "Progress"]
     assert f"Not in the table: {', '.join(names)}." in words(lacking)
