@@ -32,8 +32,8 @@ TRAVEL = 3.1  # steps × rate of Λ at full scale: 50 epochs of 209 steps at 3e-
 REAL = ("--images", "{images}", "--images-per-half", "10000")
 UNTRAINED = ("--learning-rate", "0", "--learning-rate-min", "0")
 SETTINGS = {  # name: (further options, epochs, steps per epoch, learning rate of Λ; None: from TRAVEL)
-    "now": ((), 15, 28, 3e-4),
-    "now-rate": ((), 15, 28, None),
+    "quick-3e-4": ((), 15, 28, 3e-4),
+    "quick": ((), 15, 28, None),
     "epochs50": ((), 50, 28, None),
     "batch32": (("--batch-size", "32"), 40, 55, None),
     "channels16": (("--channels", "16"), 30, 28, None),
@@ -53,11 +53,11 @@ METHODS_IN_WORDS = {"random-ws": "Random WS", "darts": "DARTS", "gdas": "GDAS"}
 ORDER = (  # (space, seeds, settings)
     ("s1", range(2), ("untrained", "untrained-cells9")),
     ("s1", range(1), ("real", "real-cells9", "real-channels16", "real-side32")),
-    ("nb201", range(1), ("now-rate", "real")),
+    ("nb201", range(1), ("quick", "real")),
     ("s1", range(1, 3), ("real", "real-cells9", "real-channels16", "real-side32")),
-    ("s1", range(5), ("now-rate", "channels16", "cells9-short")),
-    ("nb201", range(3), ("now-rate", "channels16", "cells9-short")),
-    ("s3", range(2), ("now-rate", "channels16", "cells9-short")),
+    ("s1", range(5), ("quick", "channels16", "cells9-short")),
+    ("nb201", range(3), ("quick", "channels16", "cells9-short")),
+    ("s3", range(2), ("quick", "channels16", "cells9-short")),
 )
 CROWDED = 1.2
 """Regret in percent below which the numbers of settings would cover each other in the picture."""

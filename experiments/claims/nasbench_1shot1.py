@@ -59,8 +59,8 @@ CLAIMS = (
         "table 1",
         "Search spaces 1, 2 and 3 have 6240, 29160 and 363648 architectures with loose ends.",
         _sizes((6240, 29160, 363648), "loose_ends", "encodings", "read-blocks"),
-        "The printed numbers of spaces 1 and 3 follow if operations count only for blocks that are read, and "
-        "the number of space 2 follows if they count for all blocks. No single rule gives all three numbers.",
+        "The printed numbers of spaces 1 and 3 follow if operations count only for blocks whose output another node "
+        "uses, and the number of space 2 follows if they count for all blocks. No single rule gives all three numbers.",
     ),
     _claim(
         "count-no-loose-ends",
@@ -227,7 +227,7 @@ CLAIMS = (
             figures=("nas101-figure7",),
             paper={"evaluations": 280},
             command="nb1shot1 reproduce nas101-figure7 --space s1 --evaluations 280 --pack records/s1.tar.xz, and "
-            "likewise s2 and s3",
+            "likewise for s2 and s3",
             how="The mean final regrets are compared by bootstrap over the searches. Every search has 280 trainings, "
             "as in the published scripts.",
             pairs=pairs(SPACES, "regularized-evolution", ("random", "reinforce", "hyperband", "bohb", "tpe", "smac")),

@@ -26,8 +26,9 @@ generates the page from recorded runs and from the bundled tables:
 nb1shot1 claims --records docs/records --out docs/claims.md
 ```
 
-To renew a verdict, run the command of the claim, for example on a GPU, and add the folder of its records. Runs of
-different scales, and runs that were scored on different tables, are never pooled: they have separate rows.
+To update a verdict, run the command of the claim, for example on a GPU, and add the folder that contains its records
+to `--records`. Runs of different scales, and runs that were scored on different tables, are never pooled: they have
+separate rows.
 
 ```bash
 nb1shot1 reproduce figure2 --pack records/figure2.tar.xz
@@ -44,10 +45,10 @@ nb1shot1 claims --records docs/records records --out claims.md
 The tables below have a row for each part of a claim and each setting. The rules for a part are strict:
 
 - *An ordering* is confirmed if the 95 % interval of the difference excludes 0 in the claimed direction, and refuted if
-  it excludes 0 in the other direction. *A number* is confirmed if our 95 % interval includes it, after rounding; if it
-  is a mean over runs, its own standard error is taken into account. Otherwise, it is refuted. Intervals are percentile
-  bootstrap intervals over seeds, searches or architectures unless stated otherwise. With fewer than
-  {FEWEST_FOR_INTERVAL} of them, the tables show a range instead ([why](compare.md#lines-and-bands)), which neither
+  it excludes 0 in the other direction. *A number* is confirmed if our 95 % interval includes it, after rounding, and
+  refuted otherwise. If the published number is a mean over runs, its standard error is taken into account, too.
+  Intervals are percentile bootstrap intervals over seeds, searches or architectures unless stated otherwise. With fewer
+  than {FEWEST_FOR_INTERVAL} of them, the tables show a range instead ([why](compare.md#lines-and-bands)), which neither
   confirms nor refutes a claim. For "A better than B", the tables show by how many percentage points A's mean test
   regret is lower than B's, unless stated otherwise.
 - **The size of a run limits what it can show.** One-shot searches with fewer than {FEWEST_SEEDS} seeds, and black-box
@@ -55,7 +56,8 @@ The tables below have a row for each part of a claim and each setting. The rules
   the quick scale, because methods cannot be ranked at this scale ([scales](scales.md)). Searches at the medium scale
   can confirm or refute orderings, but not numbers. Numbers require the setting of the paper.
 - A sample of a benchmark's architectures, predicted values, and runs with an option that the paper does not state can
-  confirm a claim, but not refute it. Another space or protocol than the paper's can do neither.
+  confirm a claim, but not refute it. Runs on a space or under a protocol that differs from the paper's can neither
+  confirm nor refute a claim.
 """
 HEAD = (
     "| part | published | here | n | setting | verdict |",
@@ -107,7 +109,8 @@ def _section(result: Result) -> Iterator[str]:
             cells = (row.part, row.published, row.value_text, row.n, _setting(row), row.verdict)
             yield f"| {' | '.join(cells)} |"
         yield ""
-    yield f"Command: `{claim.evidence.command}`\n"
+    command, joint, rest = claim.evidence.command.partition(", and ")
+    yield f"Command: `{command}`{joint}{rest}\n"
 
 
 def _setting(row: Row) -> str:
