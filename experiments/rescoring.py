@@ -14,7 +14,7 @@ import pandas
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.black_box_search.record import BlackBoxStudy
-from nasbench1shot1.evaluator import Judge, Score, score
+from nasbench1shot1.evaluator import Judge, Score
 from nasbench1shot1.ground.errors import UserError
 from nasbench1shot1.ground.text import print_to_stderr
 from nasbench1shot1.one_shot_search.record import SearchRecord
@@ -187,14 +187,15 @@ def _named(options: Mapping[str, Any]) -> str | Path | None:
 
 def _compared_values(run: SearchRecord | Study, table: Table) -> Iterator[tuple[str, str, Any, Any]]:
     """Yield where a value is recorded, the name of its field, the recorded value and the table's."""
-    dataset, known = run.config["dataset"], dict[str, tuple[Architecture, dict[str, Any]]]()
+    judge = Judge.from_config(run.config, run.folder / CONFIG)
+    known = dict[str, tuple[Architecture, dict[str, Any]]]()
     for line in run.lines:
         if (text := line["architecture"]) is None:  # a diverged search
             continue
         if text not in known:
             try:
                 arch = Architecture.parse(text)
-                found = score(arch, table, dataset)
+                found = judge.score(arch, table)
             except UserError:  # reported where the line is used
                 continue
             known[text] = arch, {field: getattr(found, field) for field in ERRORS}

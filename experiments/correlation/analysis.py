@@ -271,8 +271,8 @@ def pairings(predictions: Predictions, truths: Sequence[Truth]) -> Iterator[Pair
 
 def _versions(truth: Truth) -> Iterator[tuple[Floats, NDArray[np.bool_], float]]:
     """Yield true errors, a mask of known values, and the measured fraction: for all, then for measurements only."""
-    known, measured = ~np.isnan(truth.errors), truth.measured
-    yield truth.errors, known, float(measured[known].mean())
+    known, measured = truth.known, truth.measured
+    yield truth.errors, known, truth.measured_share
     if FEWEST <= measured.sum() < known.sum():
         yield truth.measurements, measured, 1.0
 

@@ -243,7 +243,7 @@ def spearman_row(frame: pandas.DataFrame, epoch: int, truth: Truth, predictor: s
 
 def highest_shown(truth: Truth) -> float:
     """Return the highest true error on the axis; few architectures are all shown."""
-    known = truth.errors[~np.isnan(truth.errors)]
+    known = truth.errors[truth.known]
     return float(np.quantile(known, SHOWN)) if len(known) > FEW else float(known.max())
 
 

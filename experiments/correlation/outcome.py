@@ -24,6 +24,7 @@ from nasbench1shot1.experiments.correlation.reliability import reliability_curve
 from nasbench1shot1.experiments.correlation.truth import Truth, rows_at, rows_of_all, truth_fields
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.ground.files import PictureFormat, atomic_write, picture_files, picture_name
+from nasbench1shot1.ground.text import counted
 from nasbench1shot1.reference_points import Asked
 from nasbench1shot1.tables.columns import source_text
 from nasbench1shot1.tables.table import Table
@@ -140,7 +141,9 @@ def _last_reliability(reliability: pandas.DataFrame) -> dict[str, Any]:
 def settings_text(ranking: Ranking, table: Table, truth: Truth) -> str:
     """Return sentences about how architectures were evaluated, and about the true errors, for captions."""
     config, bounds, fidelity = ranking.config, ranking.options.bounds, table.fidelity(truth.budget)
-    source = source_text(float(truth.measured.mean()), digits=1)
+    source, unknown = source_text(truth.measured_share, digits=1), int((~truth.known).sum())
+    if unknown:
+        source += f"; unknown for {unknown:,} of {counted(len(truth.errors), 'architecture')}, which are left out"
     return (f"Only architectures with {bounds.words}. " if bounds else "") + (
         f"{config['image_count']:,} images of the architecture half, batch-norm {config['batch_norm']}, preset "
         f"{config['preset']}. True errors: {source}, table {table.id}{fidelity and f' ({fidelity})'}."
@@ -158,7 +161,7 @@ def _figures(
 ) -> dict[str, "Figure"]:
     """Return the figures by the names of their PNG files."""
     config = ranking.config
-    title = f"{config['optimizer']} on {config['space']}, seed {config['run_seed']}; n = {len(truth.errors):,}"
+    title = f"{config['optimizer']} on {config['space']}, seed {config['run_seed']}; n = {truth.known.sum():,}"
     note = settings_text(ranking, table, truth)
     by_epoch = by_epoch_figure(frame, f"Rank correlation by search epoch: {title}", note, style)
     scores = {name: predictions.values[name] for name in ("error", "loss")}

@@ -54,11 +54,24 @@ class Truth:
         """Return whether each architecture has a measurement, (A,)."""
         return ~np.isnan(self.measurements)
 
+    @property
+    def known(self) -> NDArray[np.bool_]:
+        """Return whether each architecture has a true error, (A,)."""
+        return ~np.isnan(self.errors)
 
-def table_of_ranking(run: Run, space: SearchSpace, path: str | Path | None) -> Table:
-    """Open the table with the true errors of a ranking; it may lack networks of the space if the run's table may."""
-    table = load_table(path)
-    return table.covering(space, present=True) if run.config.get("reference") == PRESENT else table
+    @property
+    def measured_share(self) -> float:
+        """Return the fraction of the known errors that are measured."""
+        return float(self.measured[self.known].mean())
+
+
+def table_of_ranking(run: Run, space: SearchSpace, path: str | Path | None, reference: str | None = None) -> Table:
+    """Open the table with the true errors of a ranking.
+
+    The table may lack networks of the space with the `reference` "present". Default: the reference of the run.
+    """
+    table, own = load_table(path), run.config.get("reference")
+    return table.covering(space, present=True) if (reference or own) == PRESENT else table
 
 
 def table_mask(table: Table, space: SearchSpace, numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -111,7 +124,7 @@ def truth_fields(truth: Truth, table: Table) -> dict[str, Any]:
     """Return the table, the measured fraction and the fidelity of the true errors, for summaries."""
     return {
         "table_id": table.id,
-        "measured": float(truth.measured.mean()),
+        "measured": truth.measured_share,
         "fidelity": table.fidelity(truth.budget),
     }
 

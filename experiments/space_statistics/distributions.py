@@ -24,6 +24,7 @@ from nasbench1shot1.experiments.space_statistics.values import (
     values_or_nan,
 )
 from nasbench1shot1.ground.errors import OutOfDomainError
+from nasbench1shot1.ground.text import counted_range
 from nasbench1shot1.nasbench101.architecture import live_blocks
 from nasbench1shot1.nasbench101.encoding import EDGE_BITS, VERTEX_BIT, edge_bit
 from nasbench1shot1.reference_points import Asked
@@ -80,17 +81,20 @@ def accuracy_distribution(
 def noise_distribution(table: Table, split: str = "test", predicted: bool = False) -> pandas.DataFrame:
     """Return the empirical distribution functions of training noise, the standard deviation over repeats (n - 1).
 
+    Cells with a single repeat are left out.
+
     Returns:
         A data frame with `epochs`, `noise` (fraction, ascending) and `share`, the fraction of cells at or below it,
         thinned to 2,000 steps. `attrs["medians"]` has the medians by budget.
 
     Raises OutOfDomainError if the table has no measurements, or only one repeat; estimates have no noise.
     """
-    curves, last = {}, None
+    curves, counts, last = {}, np.zeros(0, int), None
     for epochs in table.epochs:
         values = values_or_nan(table, accuracy(split), epochs)
-        if len(values.rows) and values.repeats.shape[1] > 1:
-            curves[epochs], last = values.repeats[values.rows].std(axis=1, ddof=1), values
+        known = np.isfinite(values.repeats).sum(axis=1)
+        if len(rows := np.flatnonzero(known > 1)):
+            curves[epochs], counts, last = np.nanstd(values.repeats[rows], axis=1, ddof=1), known[rows], values
     if last is None:
         known_values(table, accuracy(split), table.epochs[-1])  # raises if there are no measurements
         raise OutOfDomainError(
@@ -98,9 +102,10 @@ def noise_distribution(table: Table, split: str = "test", predicted: bool = Fals
             "with several (the official data of NAS-Bench-101 has three)"
         )
     frame = _stack(curves, "epochs", "noise")
-    frame.attrs = last.attributes(split=split, medians={epochs: float(np.median(c)) for epochs, c in curves.items()})
+    medians = {epochs: float(np.median(curve)) for epochs, curve in curves.items()}
+    frame.attrs = last.attributes(split=split, medians=medians, rows=len(counts), dropped=len(table) - len(counts))
     frame.attrs["quantity"] = (
-        f"{last.repeats.shape[1]} repeats of {split} accuracy at {_join_budgets(list(curves))} epochs"
+        f"{counted_range(counts.tolist(), 'repeat')} of {split} accuracy at {_join_budgets(list(curves))} epochs"
     )
     return frame
 

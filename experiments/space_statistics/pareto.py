@@ -20,7 +20,7 @@ from nasbench1shot1.display.marked_networks import marked
 from nasbench1shot1.display.style import CAPTION_COLOUR
 from nasbench1shot1.experiments.space_statistics.analysis import Analysis
 from nasbench1shot1.experiments.space_statistics.marked_rows import absence_notes, points_to_mark
-from nasbench1shot1.experiments.space_statistics.values import accuracy, no_values_error
+from nasbench1shot1.experiments.space_statistics.values import accuracy, mean_of_known, no_values_error
 from nasbench1shot1.ground.errors import OutOfDomainError
 from nasbench1shot1.reference_points import Asked, ReferencePoint
 from nasbench1shot1.tables.columns import Column, Rows, standard
@@ -307,8 +307,7 @@ def _means(repeats: NDArray[Any]) -> NDArray[Any]:
     """Return means over the repeats that have a value; single values keep their type."""
     if repeats.shape[1] == 1:
         return np.asarray(repeats[:, 0])
-    means = np.ma.masked_invalid(repeats).mean(axis=1)
-    return np.asarray(np.ma.filled(means.astype(float), np.nan))
+    return mean_of_known(repeats)
 
 
 def _describe(table: Table, metric: str) -> Column:

@@ -209,12 +209,13 @@ def top_rows(values: Values, top: int | None) -> tuple[NDArray[np.int64], str]:
     Args:
         values: the values of a table.
         top: number of cells. Default: the best cell and all whose mean is within two of its standard errors
-            (NAS-Bench-101, section 4.3), or the 12 best if there are no repeats from which to estimate this error.
+            (NAS-Bench-101, section 4.3), or the 12 best if the best one has a single repeat.
     """
     order = values.rows[np.argsort(-values.mean[values.rows], kind="stable")]
-    repeats = values.repeats.shape[1]
+    of_best = values.repeats[order[0]]
+    repeats = len(of_best := of_best[~np.isnan(of_best)])
     if top is None and repeats > 1:
-        error = float(values.repeats[order[0]].std(ddof=1)) / np.sqrt(repeats)
+        error = float(of_best.std(ddof=1)) / np.sqrt(repeats)
         within = values.mean[order] >= values.mean[order[0]] - 2 * error
         return order[within], f"the best cell, and all within 2 standard errors of its mean over {repeats} repeats"
     count = WITHOUT_REPEATS if top is None else top

@@ -47,9 +47,8 @@ class Values:
 
     @cached_property
     def mean(self) -> Floats:
-        """The means over the repeats, (R,), NaN if a repeat is missing."""
-        mean: Floats = self.repeats.mean(axis=1)
-        return mean
+        """The means over the known repeats, (R,), NaN without any."""
+        return mean_of_known(self.repeats)
 
     @cached_property
     def rows(self) -> NDArray[np.int64]:
@@ -67,6 +66,13 @@ class Values:
             "dropped": len(self.mean) - len(self.rows),
             **more,
         }
+
+
+def mean_of_known(repeats: NDArray[Any]) -> Floats:
+    """Return the means over the known repeats, (R,), of (R, K) values; NaN for a row without any."""
+    mean = np.ma.masked_invalid(repeats).mean(axis=1)
+    filled: Floats = np.ma.filled(mean.astype(np.float64), np.nan)
+    return filled
 
 
 def caption(attributes: Mapping[Any, Any]) -> str:

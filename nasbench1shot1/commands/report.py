@@ -58,8 +58,8 @@ class Report:
     pictures: PictureOptions = USUAL_PICTURES
     """How the pictures look."""
     spread: Spread = "ci"
-    """What the bands show. ci: 95 % confidence interval of the mean (bootstrap), or the range of fewer than six runs;
-    std: standard deviation."""
+    """What the bands of several runs show. ci: 95 % confidence interval of the mean (bootstrap), or the range of fewer
+    than six runs; std: standard deviation."""
     html: Annotated[Path | None, Form("FILE")] = None
     """Write one HTML file, which opens without a network: curves, cells and Λ over the epochs, tables, options and
     commands."""
@@ -116,6 +116,8 @@ class Report:
             self._report_other(record, folder)
             return
         several, format, style = isinstance(record, SearchGroup), self.pictures.file_format, self.pictures.figure_style
+        if not several:
+            self._check_no_spread("a single search")
         runs = _started_runs(record) if isinstance(record, SearchGroup) else [record]
         missing = _missing_text(record, len(runs)) if isinstance(record, SearchGroup) else ""
         for run in runs:
@@ -137,6 +139,11 @@ class Report:
             print_to_stdout(f"Not finished: {missing}.")
         print_to_stdout(f"Picture: {out / picture_name(FIGURE, format)}")
 
+    def _check_no_spread(self, what: str) -> None:
+        """Raise InvalidInputError if the bands of a report that has none are chosen."""
+        if "spread" in self.named:
+            raise InvalidInputError(f"{flag('spread')} does not apply to the report of {what}: remove it")
+
     def _report_other(self, run: Any, folder: Path) -> None:
         """Write and print the report of a ranking, a tuning study or a black-box study."""
         from nasbench1shot1.black_box_search.record import BlackBoxStudy
@@ -157,9 +164,10 @@ class Report:
             raise InvalidInputError(
                 f"'{folder}' cannot be scored again: give a search, a group of seeds, a ranking or a study"
             )
+        self._check_no_spread("a ranking" if isinstance(run, Ranking) else "a tuning study")
         format, style = self.pictures.file_format, self.pictures.figure_style
         if isinstance(run, Ranking):
-            table = table_of_ranking(run.run, run.space, self.table or run.space.table)
+            table = table_of_ranking(run.run, run.space, self.table or run.space.table, self.reference)
             out = self.out or folder / f"report-{table.id}"
             summary, show_summary = write_ranking_report(run, table, out, format, style, self.mark), show
         else:

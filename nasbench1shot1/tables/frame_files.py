@@ -3,6 +3,7 @@
 import csv
 import gzip
 import io
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -122,7 +123,7 @@ def read_frame(path: Path, space: SearchSpace) -> "pandas.DataFrame":
         raise InvalidInputError(
             f"{path} cannot be read without pyarrow: run pip install pyarrow, or give a CSV file"
         ) from error
-    except (OSError, ValueError, EOFError, csv.Error) as error:
+    except (OSError, ValueError, EOFError, csv.Error, zlib.error) as error:
         raise InvalidInputError(
             f"{path} cannot be read ({_why(error)}): give a CSV file with one header line"
         ) from error

@@ -133,9 +133,10 @@ class Table(TableRows):
             row: a result of `row_of`.
             epochs, repeat, halfway, dataset, budget: as in `query`, but not checked.
         """
+        epochs = epochs or budget or self.full_budget
         moment: Moment = "halfway" if halfway else "end" if budget in (None, epochs) else budget
         column = self._folder.metrics.get((metric, dataset or self.datasets[0], moment))
-        return column.value(row, epochs or budget or self.full_budget, repeat) if column else float("nan")
+        return column.value(row, epochs, repeat) if column else float("nan")
 
     def reader(self, metric: str, dataset: str | None = None) -> Callable[[int, int, Literal["mean"] | int], float]:
         """Return a function of row, epochs and repeat that does the same as `value`; the fastest way to read a table.

@@ -32,8 +32,21 @@ def check_target(folder: Path) -> None:
 
 
 def _is_foreign(folder: Path) -> bool:
-    holds_no_table = folder.exists() and not (folder / META).is_file()
-    return holds_no_table and (not folder.is_dir() or any(folder.iterdir()))
+    """Return whether a path is a file, or a folder with anything else than a table, which would be lost."""
+    if not folder.is_dir():
+        return folder.exists()
+    if not (names := {path.name for path in folder.iterdir()}):
+        return False
+    is_table = META in names and all(name == META or name.endswith(".npy") for name in names)
+    return not is_table or not _may_describe_table(folder / META)
+
+
+def _may_describe_table(path: Path) -> bool:
+    """Return whether a file describes a table, or did so before it was damaged; image sets have such files, too."""
+    try:
+        return "keyed_by" in json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError, TypeError):
+        return True
 
 
 def write_table(folder: Path, columns: Mapping[str, NDArray[Any]], meta: Meta) -> Meta:

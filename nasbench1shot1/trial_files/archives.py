@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from nasbench1shot1.benchmark import Benchmark
-from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, alternatives, option
+from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, UserError, alternatives, option
 from nasbench1shot1.ground.files import blocked_error, open_regular, reason
 from nasbench1shot1.ground.plain_pickle import load_plain_pickle
 from nasbench1shot1.tables.description import Meta
@@ -31,6 +31,8 @@ NATS_META = f"meta{PBZ2}"
 
 _LARGEST_RECORD = 2**27
 """Largest content of a file of one architecture in bytes, a hundred times that of the official ones."""
+_UNCOUNTED, _MOST_OPCODES = 2**22, 1_000_000
+"""Content up to this size is read without counting its opcodes, each of which can take 250 bytes of memory."""
 _MOST_MEMBERS = 200_000
 _MD5_IN_NAME = re.compile(rf"NATS-[ts]ss-v\d+_\d+-([0-9a-f]{{5}}){re.escape(PBZ2)}")
 _BLOCK = 512  # of tar files
@@ -223,14 +225,17 @@ class _Members(ABC):
         try:
             with self.open(name) as file, bz2.open(file) as unpacked:
                 content = unpacked.read(_LARGEST_RECORD + 1)
-        except (OSError, EOFError, KeyError, tarfile.TarError) as error:  # bz2's errors for damaged bytes are OSErrors
+        except UserError:
+            raise
+        except Exception as error:  # on damaged headers, tarfile raises ValueError, RecursionError and others
             raise _unreadable(Path(where), error) from error
         if len(content) > _LARGEST_RECORD:
             raise DamagedFileError(
                 f"{where} has more than {_LARGEST_RECORD // 2**20} MiB of content, which is not a file of NATS-Bench: "
                 "copy or download it again"
             )
-        return load_plain_pickle(io.BytesIO(content), where)
+        most = _MOST_OPCODES if len(content) > _UNCOUNTED else None
+        return load_plain_pickle(io.BytesIO(content), where, most_opcodes=most)
 
 
 class _Folder(_Members):
@@ -255,7 +260,9 @@ class _Tar(_Members):
             file.seek(max(map(_end, self._members.values()), default=0))
             if file.read(_BLOCK) != bytes(_BLOCK):  # tar files end with blocks of zeros
                 raise tarfile.ReadError("its end is missing")
-        except (tarfile.TarError, OSError, EOFError) as error:
+        except UserError:
+            raise
+        except Exception as error:  # as in `load`
             raise _unreadable(path, error) from error
         if NATS_META not in self._members:
             raise InvalidInputError(f"{path} is not an archive of NATS-Bench (it lacks {NATS_META}): give another file")

@@ -1,6 +1,7 @@
 """Analyses of the bundled NAS-Bench-201 table, compared with numbers computed from its columns."""
 
 import numpy as np
+import pandas
 import pytest
 from refusals import missing, refuses
 from scipy.stats import kendalltau, pearsonr, spearmanr
@@ -248,3 +249,19 @@ def test_wrong_arguments_are_refused(table):
     with pytest.raises(InvalidInputError, match="kind"):
         Measurements(table, "both")
     assert Measurements(table).place(nb.search_space("nb201")[6111].official) == 6111
+
+
+def test_accuracy_by_cost_leaves_out_architectures_without_a_cost():
+    strings = load_table("nb201").hashes(range(6))
+    frame = pandas.DataFrame({"architecture": strings, "epochs": 200, "test_accuracy": np.linspace(0.1, 0.6, 6)})
+    frame["trainable_parameters"] = [5, 4, np.nan, 3, 2, np.nan]
+    space = nb.search_space("nb201")
+    own = nb.table_from_frame(frame, space=space, reference="present", dataset="mine")
+    found = accuracy_by_cost(own, splits=("test",))
+    assert found["index"].tolist() == [0, 1, 3, 4] and found["trainable_parameters"].tolist() == [5, 4, 3, 2]
+    assert set(found["n"]) == {4} and found.attrs["correlations"] == [{"dataset": "mine", "spearman": -1, "n": 4}]
+    panels = accuracy_panels(found)
+    assert [panel.title for panel in panels] == ["mine, test: n = 4"] * 2, "by index and by parameters"
+    without = nb.table_from_frame(frame.drop(columns="trainable_parameters"), space=space, reference="present")
+    with refuses(OutOfDomainError, without.id, "parameters", options=""):
+        accuracy_by_cost(without)

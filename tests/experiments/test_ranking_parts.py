@@ -26,7 +26,14 @@ from nasbench1shot1.experiments.correlation.options import chosen_epochs, rankin
 from nasbench1shot1.experiments.correlation.planning import Expectation, timed_architectures
 from nasbench1shot1.experiments.correlation.screen import _duration_text
 from nasbench1shot1.experiments.correlation.state import in_sharing_order
-from nasbench1shot1.experiments.correlation.truth import Truth, headline, headline_place, place_per_budget, true_errors
+from nasbench1shot1.experiments.correlation.truth import (
+    Truth,
+    headline,
+    headline_place,
+    place_per_budget,
+    true_errors,
+    truth_fields,
+)
 from nasbench1shot1.nasbench101.original_passes import drops_last_edge
 from nasbench1shot1.nasbench101.shared_passes import sort_paths
 from nasbench1shot1.reading import Reading
@@ -344,6 +351,14 @@ def test_probabilities_are_products_of_mixing_weights(options, tmp_path):
     found = np.exp(log_probabilities(space, logits_of(run, space, 2), [space[int(number)] for number in numbers]))
     assert found == pytest.approx(wanted, rel=1e-6, abs=1e-300)
     assert (found == 0).any() == ("structure" in run.lines[2])
+
+
+def test_unknown_errors_do_not_count_as_predicted():
+    errors = np.array([0.1, 0.2, np.nan, 0.3, np.nan])
+    truth = Truth(108, "test", errors, errors)
+    assert truth_fields(truth, nb.load_table())["measured"] == truth.measured_share == 1
+    partly = Truth(108, "test", errors, np.where(errors == 0.1, errors, np.nan))
+    assert partly.measured_share == pytest.approx(1 / 3)
 
 
 def test_sigmoids_have_no_probabilities():

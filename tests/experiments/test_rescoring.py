@@ -9,7 +9,7 @@ import compared_runs as make
 import pytest
 
 import nasbench1shot1 as nb
-from nasbench1shot1.evaluator import score
+from nasbench1shot1.evaluator import Judge
 from nasbench1shot1.experiments.comparison.comparing import compare_runs
 from nasbench1shot1.experiments.reports import write_report, write_study_report
 from nasbench1shot1.experiments.rescoring import ERRORS, difference
@@ -63,7 +63,7 @@ def with_losses(folder: Path, table: Table, **options: Any) -> Study:
     for number, line in enumerate(study.lines):
         arch, identity = nb.Architecture.parse(line["architecture"]), line["configuration_id"]
         trial = Trial(parse_id(identity), study.configuration(identity), line["budget"])
-        found = score(arch, table, study.config["dataset"])
+        found = Judge.from_config(study.config, folder / "config.json").score(arch, table)
         errors = {field: getattr(found, field) for field in ERRORS}
         change(folder, number, **errors, loss=loss_of(study, table, arch, trial))
     return Study.open(folder)

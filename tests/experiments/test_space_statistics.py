@@ -31,6 +31,8 @@ from nasbench1shot1.experiments.space_statistics.locality import autocorrelation
 from nasbench1shot1.experiments.space_statistics.mini_against_full import expected_minimum, mini_against_full
 from nasbench1shot1.experiments.space_statistics.nasbench101 import ANALYSES
 from nasbench1shot1.experiments.space_statistics.operation_replacement import operation_replacement
+from nasbench1shot1.experiments.space_statistics.top_cells import top_rows
+from nasbench1shot1.experiments.space_statistics.values import known_values
 from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError
 from nasbench1shot1.nasbench101.cell import Cell
 from nasbench1shot1.nasbench101.encoding import OPERATIONS, VERTEX_BIT
@@ -385,7 +387,7 @@ def test_rows_without_a_value_are_dropped_and_counted(retrained):
     codes = np.asarray(retrained.column("cell"))
     accuracy, seconds = (retrained.measured(name) for name in ("validation_accuracy", "training_time"))
     accuracy, seconds = accuracy.copy(), seconds.copy()
-    accuracy[3, 1], seconds[5] = np.nan, np.nan
+    accuracy[3], accuracy[7, 1], seconds[5] = np.nan, np.nan, np.nan  # one repeat of row 7 is enough
     table = synthetic_table(codes, {"validation_accuracy": accuracy, "training_time": seconds})
     assert [cost(table).attrs[name] for name in ("rows", "dropped")] == [89, 2]
     assert [depth_and_width(table).attrs[name] for name in ("rows", "dropped")] == [90, 1]
@@ -395,7 +397,25 @@ def test_rows_without_a_value_are_dropped_and_counted(retrained):
     degree = int((retrained.cell(3).matrix.shape[0] - 2) * 2)
     lost = operation_replacement(retrained)["replacements"].sum() - operation_replacement(table)["replacements"].sum()
     assert lost == 2 * degree, "all replacements from and to the removed row"
-    assert accuracy_distribution(table)["accuracy"].tolist() == np.unique(accuracy[kept].mean(axis=1)).tolist()
+    found = accuracy_distribution(table)["accuracy"].to_numpy()
+    assert found == pytest.approx(np.unique(np.nanmean(accuracy[kept], axis=1)), abs=1e-12)
+
+
+def test_means_are_over_the_repeats_that_each_cell_has(retrained):
+    codes, accuracy = np.asarray(retrained.column("cell")), retrained.measured("test_accuracy").copy()
+    repeats = accuracy.shape[1]
+    accuracy[10:, 1:] = np.nan
+    table = synthetic_table(codes, {"test_accuracy": accuracy})
+    values = known_values(table, "test_accuracy")
+    wanted = [table.query(table.hashes(row)[0]).test_accuracy for row in range(len(codes))]
+    assert values.rows.tolist() == list(range(len(codes))) and values.mean == pytest.approx(wanted, abs=1e-12)
+    noise = noise_distribution(table)
+    assert noise.attrs["rows"] == 10 and noise.attrs["dropped"] == len(codes) - 10
+    assert noise.attrs["quantity"].startswith(f"{repeats} repeats of test accuracy")
+    assert noise.attrs["medians"][108] == pytest.approx(np.median(accuracy[:10].std(axis=1, ddof=1)))
+    best = int(np.argmax(values.mean))
+    rows, words = top_rows(values, None)
+    assert rows[0] == best and ("repeats" in words) == (best < 10)
 
 
 def test_times_may_be_missing():

@@ -13,7 +13,7 @@ from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, Us
 from nasbench1shot1.images.image_set import load_images
 from nasbench1shot1.images.official_files import read_official
 from nasbench1shot1.images.sources import import_images
-from nasbench1shot1.images.store import images_folder
+from nasbench1shot1.images.store import Columns, images_folder
 
 pytestmark = pytest.mark.usefixtures("home")
 
@@ -208,6 +208,21 @@ def test_reserved_and_invalid_names_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidInputError, match="file"):
         import_images(tmp_path / "missing.npz")
     assert not images_folder().exists()
+
+
+def test_a_verified_set_is_not_replaced_by_an_npz_file_without_overwrite(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Columns, "is_whole", lambda self, of: True)
+    np.savez(tmp_path / "first.npz", **GOOD, dataset="cifar10")
+    import_images(tmp_path / "first.npz", "cifar10")
+    other = made_images(100)[0]
+    np.savez(tmp_path / "other.npz", images=other, labels=np.arange(100) % 10, dataset="cifar10")
+    with pytest.raises(InvalidInputError, match=r"'cifar10'.*name="):
+        import_images(tmp_path / "other.npz", "cifar10")
+    assert len(load_images("cifar10")) == 3
+    import_images(tmp_path / "other.npz", "cifar10", overwrite=True)
+    assert len(load_images("cifar10")) == 100
 
 
 def test_a_failed_write_keeps_the_existing_set(tmp_path: Path) -> None:

@@ -208,6 +208,19 @@ def test_curves_half_way_values_and_estimates_come_back() -> None:
     assert_equal_tables(table_of(table.to_frame()), table)
 
 
+@pytest.mark.parametrize("other", ["notes.md", "meta.json"])
+def test_a_table_does_not_replace_a_folder_with_other_files(tmp_path: Path, other: str) -> None:
+    table = table_of(trainings())
+    table.save(tmp_path / "mine")
+    table.save(tmp_path / "mine")
+    text = json.dumps({"images": 5})
+    (tmp_path / "mine" / other).write_text(text)
+    before = {path.name: path.read_bytes() for path in (tmp_path / "mine").iterdir()}
+    with refuses(nb.InvalidInputError, tmp_path / "mine"):
+        table.save(tmp_path / "mine")
+    assert {path.name: path.read_bytes() for path in (tmp_path / "mine").iterdir()} == before
+
+
 def test_every_form_of_an_architecture_is_accepted() -> None:
     frame = trainings()
     table = table_of(frame)
@@ -564,6 +577,15 @@ def test_a_file_whose_name_is_a_suffix_does_not_fill_the_folder_of_tables(name: 
     fails(command(*words, cwd=tmp_path), name, "--out")
     assert not list(tmp_path.rglob("meta.json"))
     assert command(*words, "--out", "named", cwd=tmp_path).returncode == 0
+
+
+def test_a_damaged_packed_file_is_refused(tmp_path: Path) -> None:
+    trainings().to_csv(tmp_path / "t.csv.gz", index=False)
+    content = bytearray((tmp_path / "t.csv.gz").read_bytes())
+    content[len(content) // 2 : len(content) // 2 + 40] = bytes(40)
+    (tmp_path / "t.csv.gz").write_bytes(content)
+    with refuses(nb.InvalidInputError, "t.csv.gz"):
+        read_frame(tmp_path / "t.csv.gz", TINY)
 
 
 @pytest.mark.parametrize("name", ["t.csv", "t.CSV", "t.csv.gz"])

@@ -265,6 +265,13 @@ def test_regret_is_relative_to_the_best_mean(tiny: Table) -> None:
     assert tiny.regret(CELLS[2], reference="s1") == regret[2]
 
 
+def test_a_value_is_that_of_a_query() -> None:
+    table = load_table("nb201")
+    for given in ({}, {"budget": 200}, {"epochs": 200, "budget": 200}, {"epochs": 12}, {"budget": 12}):
+        queried = table.query(0, dataset="cifar100", **given).test_accuracy
+        assert table.value("test_accuracy", 0, dataset="cifar100", **given) == queried
+
+
 def test_best_ties_go_to_the_lowest_hash(tiny: Table) -> None:
     assert tiny.best("nb101")[0] == CELLS[0]
     cell, metrics = tiny.best("s1", split="test")

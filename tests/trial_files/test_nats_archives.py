@@ -206,6 +206,32 @@ def test_a_record_that_expands_without_end_is_refused(shared: Path, tmp_path: Pa
         import_table(shared / "nats_fake" / SSS, tmp_path / "table")
 
 
+def test_a_small_file_that_would_fill_the_memory_is_refused(shared: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(shared / "nats_fake" / SSS, tmp_path / SSS, copy_function=shutil.copyfile)
+    folder.chmod(0o755)
+    empty_sets = b"\x80\x04(" + 2**23 * b"\x8f" + b"l."
+    (folder / "000000.pickle.pbz2").write_bytes(packed_sets := bz2.compress(empty_sets))
+    assert len(packed_sets) < 1000
+    with refuses(DamagedFileError, "000000.pickle.pbz2", "opcodes"):
+        import_table(folder, tmp_path / "table")
+
+
+@pytest.mark.parametrize("kind", ["sparse", "long names"])
+def test_damaged_headers_of_a_packed_archive_are_refused(kind: str, tmp_path: Path) -> None:
+    tar = tmp_path / "damaged.tar"
+    with tarfile.open(tar, "w", format=tarfile.PAX_FORMAT) as archive:
+        about = tarfile.TarInfo("meta.pickle.pbz2")
+        about.pax_headers = {"GNU.sparse.map": "a,b"} if kind == "sparse" else {}
+        archive.addfile(about)
+    if kind == "long names":
+        header = tarfile.TarInfo("x")
+        header.type, header.size = tarfile.GNUTYPE_LONGNAME, 1
+        tar.write_bytes(1500 * (header.tobuf() + b"x".ljust(512, b"\0")) + tar.read_bytes())
+    with refuses(DamagedFileError, "damaged.tar"):
+        import_table(tar, tmp_path / "table")
+    assert not (tmp_path / "table").exists()
+
+
 def test_files_other_than_archives_are_refused(tmp_path: Path) -> None:
     (tmp_path / "thesis.tar").write_bytes(b"text" * 1000)
     with refuses(UserError, "thesis.tar"):

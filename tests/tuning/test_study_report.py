@@ -52,6 +52,8 @@ def test_a_report_rescores_a_study_without_changing_it(study, capsys):
             assert line["table_test_error"] == pytest.approx(1 - found.test_accuracy)
     assert {path: path.read_bytes() for path in before} == before
     cli.main(["report", str(study.folder)])  # a report may be written again
+    with exits(capsys, "--spread", "tuning study"):
+        cli.main(["report", str(study.folder), "--spread", "std"])
 
 
 def test_an_unfinished_study_is_reported_up_to_its_last_record(tmp_path: Path, capsys):

@@ -18,7 +18,9 @@ from nasbench1shot1.experiments.space_statistics.nats_bench.measurements import 
     SPLITS,
     Column,
     Measurements,
+    drawn_datasets,
 )
+from nasbench1shot1.ground.errors import OutOfDomainError
 from nasbench1shot1.reference_points import Asked
 from nasbench1shot1.tables.table import Table
 
@@ -63,7 +65,13 @@ def accuracy_by_cost(
     words = f"accuracy at {found.full_budget} epochs and {AXES[cost].split()[0]}"
     marks, notes = marked_rows(mark, table, found.rows)
     attributes = found.attributes(words, columns, *notes, cost=cost, splits=list(splits))
-    frame = pandas.concat([_long_format(found, column, cost) for column in columns if column.n], ignore_index=True)
+    parts = [part for column in columns if len(part := _long_format(found, column, cost))]
+    if not parts:
+        raise OutOfDomainError(
+            f"no architecture of the table {table.id} has both an accuracy at {found.full_budget} epochs and "
+            f"{AXES[cost].split()[0]}: open a table that has both"
+        )
+    frame = pandas.concat(parts, ignore_index=True)
     for of in marks:
         of["index"] = int(table.column("index")[of.pop("row")])
     more: dict[Any, Any] = {"marks": marks, "compared": _compare(frame, marks[0]["index"] if marks else None, cost)}
@@ -76,7 +84,7 @@ def accuracy_panels(frame: pandas.DataFrame) -> list[Panel]:
     cost = frame.attrs["cost"]
     shown = [(split, cost) for split in frame.attrs["splits"]]
     by_index = [("test", "index")] if cost == "trainable_parameters" else []
-    return [_panel(frame, dataset, *which) for dataset in DATASETS for which in (*by_index, *shown)]
+    return [_panel(frame, dataset, *which) for dataset in drawn_datasets(frame) for which in (*by_index, *shown)]
 
 
 def _panel(frame: pandas.DataFrame, dataset: str, split: str, against: str) -> Panel:
@@ -91,16 +99,18 @@ def _panel(frame: pandas.DataFrame, dataset: str, split: str, against: str) -> P
 
 
 def _long_format(found: Measurements, column: Column, cost: Cost) -> pandas.DataFrame:
-    """Return the architectures that have a value in a column."""
+    """Return the architectures that have a value in a column, and the cost."""
+    costs = found.cost(column.dataset, cost)
+    has_both = column.known & ~np.isnan(costs)
     parts = {
-        "index": found.indices,
+        "index": found.indices[has_both],
         "dataset": column.dataset,
         "split": column.split,
-        "accuracy": column.accuracy,
-        cost: found.cost(column.dataset, cost),
-        "n": column.n,
+        "accuracy": column.accuracy[has_both],
+        cost: costs[has_both].astype(np.int64),
+        "n": int(has_both.sum()),
     }
-    return pandas.DataFrame(parts)[column.known]
+    return pandas.DataFrame(parts)
 
 
 def _compare(frame: pandas.DataFrame, star: int | None, cost: Cost) -> list[dict[str, Any]]:

@@ -49,7 +49,7 @@ def latency_fronts(table: Table, kind: str = "all", mark: Iterable[Asked] | None
     indices = table.column("index")[table.rows(frame["architecture"])]
     frame.insert(list(frame.columns).index("architecture"), "index", np.asarray(indices, np.int64))
     training = table.objective(REFERENCE).test
-    flops = found.cost(REFERENCE, "flops").astype(float)
+    flops = found.cost(REFERENCE, "flops")
     abouts = {metric: table.about(metric, training) for metric in metrics}
     correlations = {m: spearman(table.values(m, dataset=training)[found.rows, 0], flops) for m in metrics}
     modelled = [str(about.device) for about in abouts.values() if about.fidelity == "modelled"]

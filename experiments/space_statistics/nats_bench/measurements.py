@@ -6,9 +6,10 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas
 from numpy.typing import NDArray
 
-from nasbench1shot1.experiments.space_statistics.values import Floats, check_enough
+from nasbench1shot1.experiments.space_statistics.values import Floats, check_enough, mean_of_known
 from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError
 from nasbench1shot1.registry import search_space
 from nasbench1shot1.space import SearchSpace
@@ -25,11 +26,18 @@ class _Titles(dict[str, str]):
 
 DATASETS = _Titles({"cifar10": "CIFAR-10", "cifar100": "CIFAR-100", "ImageNet16-120": "ImageNet16-120"})
 """The data sets of both benchmarks and their names in figures."""
+
 REFERENCE = "cifar10"
 """The data set by whose test accuracy the papers rank."""
 SPLITS = ("validation", "test")
 SHORT = 12
 """Epochs of the short schedule, H‡ of NAS-Bench-201's section 4; its learning rate ends at 0, too."""
+
+
+def drawn_datasets(frame: pandas.DataFrame) -> list[str]:
+    """Return the data sets that have panels: those of the benchmarks, or those of a frame that has others."""
+    own = [str(name) for name in frame["dataset"].unique()]
+    return list(DATASETS) if set(own) <= set(DATASETS) else own
 
 
 class Column(NamedTuple):
@@ -133,18 +141,20 @@ class Measurements:
         if total != epochs and self.table.stored_curve(metric, total, training) is None:
             return Column(dataset, split, epochs, np.full(len(self.rows), np.nan), total)
         repeats = self.table.measured(metric, epochs, training, None if total == epochs else total)[self.rows]
-        mean = np.ma.masked_invalid(repeats).mean(axis=1)
-        return Column(dataset, split, epochs, np.ma.filled(mean.astype(float), np.nan), total)
+        return Column(dataset, split, epochs, mean_of_known(repeats), total)
 
     def columns(self, splits: Iterable[str] = SPLITS, epochs: int | None = None) -> list[Column]:
         """Return the columns of all data sets, in the order of the papers' tables."""
         splits = tuple(splits)
         return [self.column(dataset, split, epochs) for dataset in self.datasets for split in splits]
 
-    def cost(self, dataset: str, name: str) -> NDArray[np.int64]:
-        """Return "trainable_parameters" or "flops" (N,), which depend on the numbers of classes and pixels."""
+    def cost(self, dataset: str, name: str) -> Floats:
+        """Return "trainable_parameters" or "flops" (N,), which depend on the numbers of classes and pixels.
+
+        NaN where the table does not have it.
+        """
         training = self.table.objective(dataset).test
-        return np.asarray(self.table.values(name, dataset=training)[self.rows, 0], np.int64)
+        return np.asarray(self.table.values(name, dataset=training)[self.rows, 0], np.float64)
 
     def place(self, architecture: str) -> int | None:
         """Return the position among the N of an architecture, given its official text; None if it is absent."""

@@ -24,6 +24,7 @@ from nasbench1shot1.experiments.space_statistics.nats_bench.measurements import 
     SHORT,
     Column,
     Measurements,
+    drawn_datasets,
     tick_label,
 )
 from nasbench1shot1.experiments.space_statistics.values import Floats
@@ -85,14 +86,14 @@ def short_training_ranks(table: Table, kind: str = "all") -> pandas.DataFrame:
 
 def dataset_rank_panels(frame: pandas.DataFrame) -> list[Panel]:
     """Return the ranks on each data set against those on CIFAR-10."""
-    others = [dataset for dataset in DATASETS if dataset != REFERENCE]
+    others = [dataset for dataset in drawn_datasets(frame) if dataset != REFERENCE]
     return [_panel(frame, dataset, "rank on CIFAR-10", f"rank on {DATASETS[dataset]}") for dataset in others]
 
 
 def short_training_panels(frame: pandas.DataFrame) -> list[Panel]:
     """Return the ranks by validation accuracy after each budget against those by final test accuracy."""
     labels = "rank by final test accuracy", "rank by validation accuracy"
-    return [_panel(frame, dataset, *labels) for dataset in DATASETS]
+    return [_panel(frame, dataset, *labels) for dataset in drawn_datasets(frame)]
 
 
 def _panel(frame: pandas.DataFrame, dataset: str, x: str, y: str) -> Panel:

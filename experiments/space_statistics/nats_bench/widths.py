@@ -144,7 +144,8 @@ def _row(column: Column, network: str, accuracy: float, **facts: Any) -> dict[st
 
 
 def _facts(found: Measurements, column: Column, place: int) -> dict[str, Any]:
-    costs = {name: int(found.cost(column.dataset, name)[place]) for name in ("trainable_parameters", "flops")}
+    known = {name: float(found.cost(column.dataset, name)[place]) for name in ("trainable_parameters", "flops")}
+    costs = {name: None if np.isnan(cost) else int(cost) for name, cost in known.items()}
     text = found.table.hashes(found.rows[place])[0]
     return {"index": int(found.indices[place]), "architecture": text, **costs}
 
