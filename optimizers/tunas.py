@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from math import isnan
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
@@ -112,14 +113,14 @@ class TuNAS(WidthOptimizer, AdamOptimizer):
     def cost_penalty(self, positions: Tensor) -> float:
         """Return w · Σ |cost / bound - 1| over the bounded costs of drawn widths (TuNAS, section 3: "absolute").
 
-        It is 0 without bounds, and if architectures outside them are rejected.
+        It is 0 without bounds, and if architectures outside them are rejected. A cost that a partial table lacks does
+        not count.
         """
         if self.constraint is None or self.hyperparameters.rejection:
             return 0.0
         arch = self.drawn_architecture(positions)
-        return self.hyperparameters.cost_weight * sum(
-            abs(cost.of(arch) / cost.limit - 1) for cost in self.constraint.costs
-        )
+        known = [(found, cost.limit) for cost in self.constraint.costs if not isnan(found := cost.of(arch))]
+        return self.hyperparameters.cost_weight * sum(abs(found / limit - 1) for found, limit in known)
 
     def drawn_architecture(self, positions: Tensor) -> Architecture:
         """Return the architecture of drawn positions (draws, rows).

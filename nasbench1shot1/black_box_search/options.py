@@ -18,6 +18,7 @@ from nasbench1shot1.runs.options import (
     Names,
     Range,
     TableName,
+    check_effects,
     check_ranges,
     make_options,
     option_names,
@@ -131,8 +132,10 @@ def black_box_options(given: Mapping[str, Any], method: "type[BlackBoxOptimizer]
             f"{option('seconds')} and {option('evaluations')} both limit a search: give only one of them"
         )
     resolved = _resolve(make_options(BlackBoxConfig, common, _common_defaults(space, given)))
-    hyperparameters = make_options(method.Hyperparameters, own, own_defaults(method, space))
+    usual = own_defaults(method, space)
+    hyperparameters = make_options(method.Hyperparameters, own, usual)
     hyperparameters.check()
+    check_effects((resolved, hyperparameters), given, usual)
     return BlackBoxOptions(resolved, hyperparameters, method)
 
 

@@ -186,9 +186,10 @@ class Repeats:
             name = self.options.method.__name__
             return InvalidInputError(f"{name}.ask() returned None before any training: return a Query")
         if found.evaluations:  # all failed
+            all_of_them = f"all {found.evaluations:,} architectures" if found.evaluations > 1 else "the architecture"
             return InvalidInputError(
-                f"the table {self.table.id} has none of the {counted(found.evaluations, 'architecture')} that search "
-                f"{repeat} proposed: choose a table with more networks of the space"
+                f"the table {self.table.id} lacks {all_of_them} that search {repeat} proposed: choose a table with "
+                "more networks of the space"
             )
         return InvalidInputError(
             f"no training of search {repeat} ended within {self.limits.seconds:g} simulated seconds: increase "

@@ -258,7 +258,8 @@ class Objective:
                 searches of a recorded study have consecutive numbers. Default: the next number, or the current one if
                 nothing was trained.
 
-        Raises InvalidInputError if the number is not the next one of a recorded study.
+        Raises InvalidInputError if the number is not the next one of a recorded study, or if the table has none of the
+        trained architectures, so that the search has no result to record.
         """
         with self._lock:
             self._check_usable()
@@ -280,9 +281,13 @@ class Objective:
         self._is_recorded = False
 
     def _end(self) -> None:
-        """End the current search, and record it if it has an incumbent."""
+        """End the current search, and record it if a training has ended.
+
+        Raises InvalidInputError if the table has none of the trained architectures: searches have consecutive numbers,
+        so a search without a result cannot be skipped.
+        """
         self._is_over = True
-        if self._recorder is not None and self._clock.incumbents and not self._is_recorded:
+        if self._recorder is not None and self._clock.ended and not self._is_recorded:
             line = self.repeats.line_of(self.number, self._clock.result())
             front = {"front": self._front.entries} if self._others else {}
             self._recorder.append({**line, **front})

@@ -1,7 +1,7 @@
 """Functions that a search calls after every epoch: your own, and the one that writes event files for TensorBoard."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from copy import deepcopy
 from dataclasses import dataclass
@@ -50,7 +50,7 @@ Callback = Callable[[Epoch], object]
 
 def check_callbacks(callbacks: Sequence[Callback]) -> None:
     """Raise InvalidInputError unless the callbacks are a sequence of functions."""
-    is_sequence = isinstance(callbacks, Iterable) and not callable(callbacks)
+    is_sequence = isinstance(callbacks, Sequence) and not callable(callbacks)  # a generator could be read only once
     if not is_sequence or not all(map(callable, callbacks)):
         raise InvalidInputError("callbacks must be a list of functions: give callbacks=[function]")
 

@@ -9,6 +9,7 @@ from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.ground.errors import InvalidInputError, switch
 from nasbench1shot1.images.batches import batches
 from nasbench1shot1.one_shot_search.state import SearchState
+from nasbench1shot1.optimizer import Mixing
 from nasbench1shot1.supernets.alignment import mean_cosine
 from nasbench1shot1.supernets.weight_sharing import MIXED_BATCH
 
@@ -53,10 +54,8 @@ def cell_alignment(state: SearchState, epoch: int) -> float:
     """
     rows = next(batches(state.split.architecture, state.config.batch_size, state.generator("alignment", epoch)))
     batch, cells = state.images_of(rows, state.augmentation(epoch), None), state.net.mixed_places
-    drawn = state.method.generator.get_state()
     with torch.no_grad():
-        mixing = state.method.evaluation_mixing()
-    state.method.generator.set_state(drawn)
+        mixing = _evaluation_mixing(state)
     state.net.train()
     with torch.enable_grad():
         leaves = mixing.as_leaves(cells)
@@ -64,6 +63,14 @@ def cell_alignment(state: SearchState, epoch: int) -> float:
         loss = state.loss_at(weights, leaves, batch)
         gradients = torch.autograd.grad(loss, leaves.tensors(), materialize_grads=True)
     return float(mean_cosine(gradients, cells))
+
+
+def _evaluation_mixing(state: SearchState) -> Mixing:
+    """Return the mixing weights of an evaluation; any noise is drawn without changing the method's generator."""
+    drawn = state.method.generator.get_state()
+    mixing = state.method.evaluation_mixing()
+    state.method.generator.set_state(drawn)
+    return mixing
 
 
 def dominant_eigenvalue(state: SearchState, epoch: int, most_iterations: int = MOST_ITERATIONS) -> float:
@@ -82,7 +89,7 @@ def dominant_eigenvalue(state: SearchState, epoch: int, most_iterations: int = M
     state.net.train()
     with torch.enable_grad():
         weights = {name: weight.detach() for name, weight in state.net.named_parameters()}
-        loss = state.loss_at(weights, state.method.evaluation_mixing(), batch)
+        loss = state.loss_at(weights, _evaluation_mixing(state), batch)
         if not loss.requires_grad:
             raise InvalidInputError(
                 f"{state.config.optimizer} has no mixing weights that depend on Λ: remove "

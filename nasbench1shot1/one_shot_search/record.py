@@ -359,7 +359,9 @@ class SearchWriter(RunWriter[SearchRecord]):
         super().restore(state)
 
     def keep(self, recorded: int, shapes: Mapping[str, tuple[int, ...]]) -> None:
-        """Keep the first epochs of a record without a checkpoint; raises the errors of `read`.
+        """Keep the first epochs of a record without a checkpoint, and remove its summary.
+
+        Raises the errors of `read`, before anything changes.
 
         Args:
             recorded: number of epochs to keep, epoch 0 included.
@@ -367,6 +369,7 @@ class SearchWriter(RunWriter[SearchRecord]):
         """
         self._shapes = dict(shapes)
         self.read(recorded)
+        (self.folder / SUMMARY).unlink(missing_ok=True)
         self.rewrite()
 
     def read(self, recorded: int) -> None:

@@ -25,7 +25,13 @@ from nasbench1shot1.jobs.job import Job, Workers, is_started
 from nasbench1shot1.jobs.pool import Watcher, WorkerOptions, run_jobs, this_process
 from nasbench1shot1.one_shot_search.callbacks import Callback, check_callbacks, check_tensorboard
 from nasbench1shot1.one_shot_search.group import SearchGroup
-from nasbench1shot1.one_shot_search.options import SearchConfig, SearchOptions, search_options, threads_per_search
+from nasbench1shot1.one_shot_search.options import (
+    SearchConfig,
+    SearchOptions,
+    search_options,
+    table_of_search,
+    threads_per_search,
+)
 from nasbench1shot1.one_shot_search.record import FIGURE, Run, open_search
 from nasbench1shot1.one_shot_search.searching import SearchKind, check_data, check_recorded_phases, default_folder
 from nasbench1shot1.registry import check_importable, check_recorded_names, with_names
@@ -247,9 +253,8 @@ def _remove_if_not_started(folder: Path) -> None:
 def _finish_group(group: SearchGroup, options: SearchConfig, console: "Console", spread: Spread | None) -> SearchGroup:
     from nasbench1shot1.one_shot_search.regret_curve import regret_figure
     from nasbench1shot1.one_shot_search.screen import show_group_result
-    from nasbench1shot1.tables.table import load_table
 
-    table = load_table(options.table)
+    table = table_of_search(options)
     figure = regret_figure(group.runs, [run.metrics for run in group], table, spread=spread, style=options.figure_style)
     save_figure(figure, group.folder / picture_name(FIGURE, options.format))
     show_group_result(group, table, console)
@@ -325,7 +330,6 @@ def _failed(
 def _announce(folder: Path, wanted: Sequence[SearchOptions], workers: int, console: "Console") -> None:
     """Print what is about to run, and where."""
     from nasbench1shot1.one_shot_search.screen import announce_table
-    from nasbench1shot1.tables.table import load_table
 
     print_line, common = line_printer(console), wanted[0].common
     epochs, searches = counted(common.epochs, "epoch"), counted(len(wanted), "search")
@@ -333,7 +337,7 @@ def _announce(folder: Path, wanted: Sequence[SearchOptions], workers: int, conso
     threads = counted(required(common.threads), "thread")
     where = f", each with {threads}" if common.device == "cpu" else f" on {common.device}"
     print_line(f"{min(workers, len(wanted))} at the same time{where}; their output: {folder}/seed-*.log")
-    announce_table(load_table(common.table), print_line)
+    announce_table(table_of_search(common), print_line)
 
 
 def _prepare(folder: Path, options: SearchOptions) -> None:

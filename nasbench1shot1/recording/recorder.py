@@ -17,11 +17,12 @@ from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.evaluator import Judge
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.ground.files import as_path
+from nasbench1shot1.ground.text import counted
 from nasbench1shot1.one_shot_search.record import PARAMETERS, SearchWriter, flatten_datasets
 from nasbench1shot1.probability import preferred_within
 from nasbench1shot1.recording.record import FIELDS, RecordedSearch, RecorderOptions
 from nasbench1shot1.registry import one_shot, search_space, table_of_run, with_names
-from nasbench1shot1.runs.folder import COMMON, CONFIG, SUMMARY, check_facts, description
+from nasbench1shot1.runs.folder import COMMON, CONFIG, check_facts, damaged_file_error, description
 from nasbench1shot1.runs.lifecycle import existing_run, new_run
 from nasbench1shot1.runs.machine import environment
 from nasbench1shot1.runs.options import check_ranges, make_options
@@ -140,7 +141,6 @@ class Recorder:
         with ExitStack() as stack:
             recorder._writer = stack.enter_context(existing_run(run.folder, SearchWriter, RecordedSearch))
             lines = lines_up_to(RecordedSearch.open(run.folder), after_epoch)
-            (run.folder / SUMMARY).unlink(missing_ok=True)  # of the run that is continued
             recorder._writer.keep(len(lines), recorder.space.mixing_shapes())
             recorder._stack = stack.pop_all()
         recorder._begin(len(lines) - 1, lines[-1]["search_seconds"] if lines else 0.0)
@@ -296,15 +296,24 @@ class Recorder:
 
 
 def lines_up_to(run: RecordedSearch, after_epoch: int | None) -> list[dict[str, Any]]:
-    """Return the lines of a recorded search up to an epoch; raises InvalidInputError if it does not have the epoch.
+    """Return the lines of a recorded search up to an epoch.
 
     The last epoch of a killed process does not count if its Λ is missing.
+
+    Raises:
+        InvalidInputError: the search does not have the epoch.
+        DamagedFileError: Λ of more epochs is missing.
     """
     lines = run.lines
     epochs = min(map(len, run.architecture_parameters.values())) if lines and (run.folder / PARAMETERS).exists() else 0
-    if after_epoch is not None and not (type(after_epoch) is int and 0 <= after_epoch < min(epochs, len(lines))):
-        raise InvalidInputError(f"'{run.folder}' has no epoch {after_epoch}: it ends at epoch {len(lines) - 1}")
-    return lines[: epochs if after_epoch is None else after_epoch + 1]
+    known = min(epochs, len(lines))
+    if type(after_epoch) is int and 0 <= after_epoch < known:
+        return lines[: after_epoch + 1]
+    if (lacking := len(lines) - known) > (0 if run.is_finished else 1):
+        raise damaged_file_error(run.folder / PARAMETERS, f"it lacks Λ of {counted(lacking, 'epoch')}")
+    if after_epoch is not None:
+        raise InvalidInputError(f"'{run.folder}' has no epoch {after_epoch}: it ends at epoch {known - 1}")
+    return lines[:known]
 
 
 def checked_notes(notes: Mapping[str, Any]) -> dict[str, Any]:

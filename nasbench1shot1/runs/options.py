@@ -238,14 +238,15 @@ def check_effects(
     Args:
         records: the resolved records of options.
         given: the given options by name; None counts as not given.
-        usual: defaults that replace the fields' own defaults. A value that an option has by default is not refused.
+        usual: defaults that replace the fields' own defaults. Both are accepted as values of options without effect:
+            `reset_without_effect` replaces the former by the latter.
         varied: options whose value other runs of a study vary. An option that depends on them is not refused.
     """
     records = list(records)
     for record in records:
         for field, needed in _without_effect(record, records, varied):
             name, value = field.name, getattr(record, field.name)
-            if given.get(name) is not None and value != usual.get(name, field.default):
+            if given.get(name) is not None and value not in (usual.get(name, field.default), field.default):
                 hints = annotated_types(type(record))
                 raise InvalidInputError(
                     f"{_written(value, name, hints)} has an effect only with {needed.condition}: remove it, "

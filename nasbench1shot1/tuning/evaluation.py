@@ -131,7 +131,7 @@ def search_trial(
         raise DivergedError(str(read_object(folder / FAILURE)["failure"]))
     if out is not None and continues is not None:
         copy_run(Path(continues), folder)
-        out, resume, options = None, folder, {name: options[name] for name in ("optimizer", "epochs")}
+        out, resume, options = None, folder, {name: options[name] for name in ("optimizer", "space", "epochs")}
     try:
         if resume is None:
             start_run(SearchKind(), search_options(options, varied=options), folder)

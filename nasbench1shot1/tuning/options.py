@@ -126,6 +126,16 @@ class StudyOptions:
         return {name: value for name, value in self.search.as_dict().items() if name not in left_out}
 
 
+def recorded_form(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options of a study as config.json records them: an absolute path, and None for the default objective."""
+    found = dict(options)
+    if "config_space" in found:
+        found["config_space"] = absolute_file(found["config_space"], "config_space") or found["config_space"]
+    if found.get("objective") == "validation_accuracy":
+        found["objective"] = None
+    return found
+
+
 def study_options(given: Mapping[str, Any], workers: int = 1) -> StudyOptions:
     """Return all options of a study from named options, flat; options that are missing or None take their defaults.
 
@@ -141,9 +151,7 @@ def study_options(given: Mapping[str, Any], workers: int = 1) -> StudyOptions:
     check_ranges(tuning)
     check_not_set(others)
     _check_known(tuning.optimizer, others)
-    file = absolute_file(tuning.config_space, "config_space")
-    objective = None if tuning.objective == "validation_accuracy" else tuning.objective
-    tuning = replace(tuning, config_space=file or tuning.config_space, objective=objective)
+    tuning = replace(tuning, **recorded_form({name: getattr(tuning, name) for name in ("config_space", "objective")}))
     fixed = {**study_settings(tuning, tuning.brackets.budgets[0]), **others}
     resolved = search_options(fixed).common
     if resolved.device == "cpu" and "threads" not in others:

@@ -26,7 +26,14 @@ from nasbench1shot1.tables.table import Table, table_for
 from nasbench1shot1.tuning.config_spaces import check_searches, config_space, write_config_space
 from nasbench1shot1.tuning.evaluation import check_has_objective, trial_job, trial_outcome
 from nasbench1shot1.tuning.export import write_hpbandster_files
-from nasbench1shot1.tuning.options import StudyOptions, TuningOptions, check_not_set, study_options, study_settings
+from nasbench1shot1.tuning.options import (
+    StudyOptions,
+    TuningOptions,
+    check_not_set,
+    recorded_form,
+    study_options,
+    study_settings,
+)
 from nasbench1shot1.tuning.record import SEARCH_OPTIONS, TRAJECTORY, Study, StudyWriter, folder_of, summarise
 from nasbench1shot1.tuning.screen import StudyScreen, announce, show_result
 from nasbench1shot1.tuning.trials import Observation, Outcome, RecordedObservation, Trial, TrialJob
@@ -124,7 +131,7 @@ class StudyKind(Kind[StudyOptions, "ConfigurationSpace", Study, StudyWriter]):
         self.check_trusted(run, given, allow_module)
         own = {name: value for name, value in given.items() if name in option_names(TuningOptions)}
         _check_shared(run, {name: value for name, value in given.items() if name not in own})
-        typed = typed_options(TuningOptions, own)
+        typed = recorded_form(typed_options(TuningOptions, own))
         check_unchanged(run.folder, run.config, typed, self.MAY_GROW)
         options = self.recorded_options(run)
         options = replace(options, tuning=replace(options.tuning, **typed))

@@ -15,7 +15,7 @@ from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.black_box_optimizer import BlackBoxOptimizer, Query
 from nasbench1shot1.ground.errors import InvalidInputError, option
 from nasbench1shot1.hyperparameters import Hyperparameters
-from nasbench1shot1.runs.options import Range
+from nasbench1shot1.runs.options import OnlyWith, Range
 
 ATTEMPTS = 10_000
 """Maximum number of draws of a mutation with a rate until one is valid."""
@@ -32,7 +32,7 @@ class EvolutionHyperparameters(Hyperparameters):
     mutation: Literal["published", "neighbour", "rate"] = "published"
     """published: the mutation of the benchmark's published evolution; neighbour: one elementary change, drawn
     uniformly; rate: each choice changes with probability --mutation-rate / number of choices."""
-    mutation_rate: Annotated[float, Range(above=0)] = 1.0
+    mutation_rate: Annotated[float, Range(above=0), OnlyWith("mutation", ("rate",))] = 1.0
     """Expected number of changed choices per mutation with --mutation rate."""
 
 

@@ -62,6 +62,7 @@ class LocalSearch(BlackBoxOptimizer):
             self._found = validation_error, query.architecture
         improved = self.current is None or self._found[0] < self.current[0]
         if improved and self.hyperparameters.first_improvement:
+            self._seen.difference_update(self._waiting)  # they may be neighbours of the next architecture, too
             self._waiting.clear()
         if self._waiting or self._running:
             return

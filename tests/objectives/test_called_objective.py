@@ -1,6 +1,7 @@
 """`nb.objective`: answers, clock, limits, budgets, bounds and several metrics, on tables with known values."""
 
 import pickle
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -177,6 +178,20 @@ def test_an_architecture_that_a_partial_table_lacks_fails_at_no_cost(smooth: nb.
     answer = function(missing)
     assert (answer.cost, answer.seconds, answer.is_trained, answer.repeat) == (1.0, 0.0, True, None)
     assert (function.evaluations, function.seconds) == (1, 0.0)
+
+
+def test_a_recorded_search_needs_an_architecture_of_the_table(smooth: nb.Table, tmp_path: Path) -> None:
+    space, given = nb.search_space("nb101-5v"), {"table": smooth, "reference": "present", "evaluations": 1}
+    missing = next(arch for arch in map(space.__getitem__, range(len(space))) if arch not in smooth)
+    function = nb.objective("nb101-5v", **given, out=tmp_path / "study")
+    for ended in (lambda: function(missing), function.reset, function.reset):
+        with refuses(nb.InvalidInputError, smooth.id, "search 0", options=""):
+            ended()
+    assert function.number == 0
+    unrecorded = nb.objective("nb101-5v", **given)
+    unrecorded(missing)
+    unrecorded.reset()
+    assert unrecorded.number == 1
 
 
 def test_a_configuration_outside_the_space_costs_nothing_and_does_not_count() -> None:

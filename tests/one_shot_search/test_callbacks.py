@@ -56,7 +56,7 @@ def test_a_run_with_a_failing_callback_can_be_resumed(tmp_path: Path) -> None:
 
 
 def test_callbacks_must_be_a_list_of_functions(tmp_path: Path) -> None:
-    for wrong in (print, [3]):
+    for wrong in (print, [3], (function for function in [print])):
         with pytest.raises(nb.InvalidInputError, match=r"callbacks=\[function\]"):
             nb.search(callbacks=wrong, out=tmp_path / "run", scale="quick")
     assert not (tmp_path / "run").exists()

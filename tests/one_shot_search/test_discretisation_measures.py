@@ -60,6 +60,15 @@ def test_measuring_does_not_change_the_search(tmp_path, space, optimizer):
     assert not {"preferred_error", "cell_alignment"} & set(plain.config)
 
 
+def test_a_measurement_does_not_change_another(tmp_path):
+    noisy = {"space": "nb201", "optimizer": "snas", "cells": 2, "epochs": 1, "evaluation_noise": True}
+    alone = search(tmp_path / "alone", **noisy, cell_alignment=True)
+    both = search(tmp_path / "both", **noisy, cell_alignment=True, hessian_eigenvalue=True)
+    aligned = [[line["cell_alignment"] for line in run.lines] for run in (alone, both)]
+    errors = [[line["one_shot_validation_error"] for line in run.lines] for run in (alone, both)]
+    assert aligned[0] == aligned[1] and errors[0] == errors[1]
+
+
 def test_measured_searches_resume_to_the_same_record(tmp_path):
     options = {"space": "nb201", "cells": 2, **MEASURED}
     whole, part = search(tmp_path / "whole", epochs=2, **options), search(tmp_path / "part", epochs=1, **options)

@@ -128,6 +128,11 @@ def test_defaults_and_recorded_options_are_never_refused():
         {"optimizer": "spos", "space": "nb201", "preset": "original"},
         {"perturbation_size": 0.3},
         {"optimizer": "gdas", "preset": "original", "temperature_max": 1.0},
+        {"optimizer": "drnas", "preset": "original", "relaxation": "softmax"},
+        {"optimizer": "gdas", "preset": "original", "relaxation": "softmax", "draws": 1},
+        {"optimizer": "darts-pt", "preset": "original", "momentum": 0},
+        {"optimizer": "darts-minus", "space": "nb201", "preset": "original", "skip_schedule": "constant"},
+        {"optimizer": "spos", "preset": "original", "evaluation_batch_norm": "batch"},
     ):
         options = search_options({**given, "device": "cpu"})
         assert search_options(options.as_dict()) == options

@@ -202,6 +202,12 @@ def test_the_reward_of_tunas_depends_on_the_cost():
         wanted = 0.3 * abs(flops(arch.widths) / HALF - 1)
         assert made.cost_penalty(torch.tensor([arch.positions])) == pytest.approx(wanted)
     assert method("tunas").cost_penalty(torch.tensor([SPACE[0].positions])) == 0
+    unknown = Cost("latency", 5.0, lambda arch: float("nan"), lambda: np.full(len(SPACE), np.nan))
+    partial = method("tunas", cost_weight=0.3)
+    partial.constrain(Constraint([FLOPS, unknown], "flops"))
+    assert partial.cost_penalty(torch.tensor([SPACE[4711].positions])) == pytest.approx(
+        0.3 * abs(flops(SPACE[4711].widths) / HALF - 1)
+    )
     published = method("tunas", preset="original")
     drawn = published._draw()
     layers = [int(drawn[layer, row]) for layer, row in list(enumerate(ROWS))[1:]]

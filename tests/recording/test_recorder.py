@@ -150,6 +150,21 @@ def test_a_process_killed_between_line_and_parameters_loses_only_that_epoch(tmp_
     assert len(nb.load_run(tmp_path / "own").lines) == 3
 
 
+@pytest.mark.parametrize("kept", [0, 1])
+def test_a_record_that_lacks_parameters_is_not_cut(tmp_path, kept):
+    run = recorded(tmp_path / "own")
+    file = run.folder / "architecture_parameters.npz"
+    shorter = {key: values[:kept] for key, values in run.architecture_parameters.items()}
+    file.unlink()
+    if kept:
+        np.savez(file, **shorter)
+    before = {path.name: path.read_bytes() for path in run.folder.iterdir() if path.suffix in (".jsonl", ".json")}
+    for after in (None, 2):
+        with refuses(nb.DamagedFileError, file, options=""):
+            nb.Recorder.resume(run.folder, after_epoch=after)
+    assert {name: (run.folder / name).read_bytes() for name in before} == before
+
+
 def disk_full_within_a_line(file: int) -> None:
     os.ftruncate(file, os.fstat(file).st_size - 9)
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

@@ -19,6 +19,7 @@ from nasbench1shot1.jobs.process import usable_cores
 from nasbench1shot1.optimizers.darts import DARTS
 from nasbench1shot1.runs.folder import CONFIG_SPACE, SUBMISSIONS
 from nasbench1shot1.runs.lifecycle import existing_run
+from nasbench1shot1.tuning.config_spaces import FOLDER
 from nasbench1shot1.tuning.options import TuningOptions, study_options
 from nasbench1shot1.tuning.record import Study, StudyWriter
 
@@ -193,6 +194,16 @@ def test_iterations_may_grow_and_workers_may_change(study):
         with pytest.raises(nb.InvalidInputError, match=sentence):
             resumed(folder, **options)
     assert Study.open(folder).options == grown.options
+
+
+def test_a_study_is_resumed_with_the_options_that_it_was_started_with(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(FOLDER / "cs1.json", tmp_path / "own.json")
+    given = {"config_space": "own.json", "objective": "validation_accuracy"}
+    study = tiny_study(tmp_path / "study", iterations=1, **given)
+    assert resumed(study.folder, iterations=1, **given).config == study.config
+    with refuses(nb.InvalidInputError, study.folder, options="objective iterations"):
+        resumed(study.folder, objective="test_accuracy")
 
 
 def test_an_optimizer_must_be_importable_by_the_workers(tmp_path):

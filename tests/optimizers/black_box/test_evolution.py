@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 from black_box_tables import BUDGETS, S1, smooth_table
+from refusals import refuses
 
 import nasbench1shot1 as nb
 from nasbench1shot1.black_box_optimizer import Query
@@ -100,3 +101,10 @@ def test_the_defaults_match_the_published_benchmarks() -> None:
     assert spaces == {"s1": {}, "nb101": {}, "nb201": {"population": 10, "tournament": 10}}
     usual = EvolutionHyperparameters()
     assert (usual.population, usual.tournament, usual.mutation) == (100, 10, "published")
+
+
+def test_a_mutation_rate_needs_the_mutation_that_uses_it() -> None:
+    with refuses(nb.InvalidInputError, "mutation_rate=3", options="mutation_rate mutation"):
+        black_box_options({"optimizer": "regularized-evolution", "space": "s1", "mutation_rate": 3.0})
+    options = {"optimizer": "regularized-evolution", "space": "s1", "mutation": "rate", "mutation_rate": 3.0}
+    assert black_box_options(options).own.mutation_rate == 3

@@ -31,6 +31,23 @@ def test_local_search_descends_to_the_optimum_then_restarts(first_improvement: b
     assert min(current) == pytest.approx(0.1)  # all values 0
 
 
+def test_first_improvement_restarts_only_at_an_optimum() -> None:
+    """On this landscape without structure, every restart leaves an architecture whose neighbours are all worse."""
+    made = LocalSearch(S1, LocalSearchHyperparameters(first_improvement=True), 108, BUDGETS, np.random.default_rng(1))
+    errors = np.random.default_rng(0).random(len(S1))
+    trained, left = dict[Architecture, float](), list[Architecture]()
+    while len(left) < 5:
+        query, before = made.ask(), made.current
+        assert query is not None
+        trained[query.architecture] = float(errors[S1.index(query.architecture)])
+        made.tell(query, trained[query.architecture], 1.0)
+        if made.current is None and before is not None:
+            left.append(before[1])
+    for arch in left:
+        around = S1.neighbours(arch)
+        assert all(trained[neighbour] >= trained[arch] for neighbour in around)
+
+
 def test_all_neighbours_are_trained_before_a_move() -> None:
     made = LocalSearch(S1, LocalSearchHyperparameters(), 108, BUDGETS, np.random.default_rng(1))
     start = made.ask()
