@@ -220,7 +220,8 @@ def draw(collected, space, path):
         settings_text = ", ".join(f"{place + 1}: {name}" for place, name in enumerate(trained))
         caption = f"{settings_text}\npartly predicted errors of the table {collected['tables'][space]}"
         shown = f"{describe_band(None, numbers)}; points without a bar: 1 seed"
-        save_figure(canvas.finish(f"What a minute of a search buys, {space}", caption, legend=legend, band=shown), path)
+        drawn = canvas.finish(f"What a minute of a search buys, {space}", caption, legend=legend, band=shown)
+        save_figure(drawn, path, data=False)
 
 
 def of_setting(runs, space, setting, method):

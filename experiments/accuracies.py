@@ -221,7 +221,7 @@ class Accuracies:
         return rows
 
     def markdown(self, labels: Mapping[str, str]) -> str:
-        """Return the table of the last epochs in Markdown: mean ± standard deviation (n - 1), in percent."""
+        """Return the table of the final architectures in Markdown: mean ± standard deviation (n - 1), in percent."""
         said = "mean ± standard deviation (n - 1) of the final architectures"
         lines = [f"Accuracy in percent, {said}; table {self.table.id}, {self.final_source}.", self.missing_text]
         return "\n".join([markdown_table(self.headings(), self.final_rows(labels)), *filter(None, lines)]) + "\n"

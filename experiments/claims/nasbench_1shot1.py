@@ -208,7 +208,8 @@ CLAIMS = (
             paper={"scale": "full"},
             command="nb1shot1 reproduce figure5 --pack records/figure5.tar.xz",
             how="The regret of each study's final incumbent is compared with two regrets: the regret of searches with "
-            "default hyperparameters after their last epoch, and the regret of regularized evolution.",
+            "default hyperparameters after their last epoch, and the regret of regularized evolution. Studies in which "
+            "all searches diverged are left out.",
             studies="figure5",
             defaults=FIGURE_2,
             black_box=("nas101-figure7", "regularized-evolution"),

@@ -40,7 +40,7 @@ CLAIMS = (
         "Data sets rank architectures consistently in the topology space, but quite differently in the size space.",
         TableTest(
             compute=partial(consistency, "nb201", "nats-size"),
-            command="nb1shot1 statistics dataset-ranks --table nats-size, and --table nb201",
+            command="nb1shot1 statistics dataset-ranks --table nats-size, and the same with the table nb201",
             how="The values are Spearman's ρ of test accuracies in the topology space, minus Spearman's ρ in the size "
             "space.",
         ),

@@ -250,7 +250,8 @@ def _repetitions(entry: Entry, over: Over, table: Table | None) -> list[Trace]:
     found = entry.repetitions(over, table)
     if found:
         return found
-    if table is not None:
+    runs = [entry.run] if not (searches := getattr(entry, "runs", None)) else searches
+    if table is not None and any(run.lines for run in runs):
         raise InvalidInputError(
             f"the table {table.id} has none of the architectures of '{entry.folder}': remove it from the comparison, "
             f"or give another {option('table')}"

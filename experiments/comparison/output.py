@@ -5,7 +5,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pandas
 from rich.console import Console
 from rich.table import Table as Screen
@@ -29,7 +28,7 @@ from nasbench1shot1.experiments.comparison.overviews import (
     profile_figure,
 )
 from nasbench1shot1.experiments.comparison.paper import row_name
-from nasbench1shot1.experiments.comparison.rank_tests import FEWEST, SIGNIFICANT, describe_effect
+from nasbench1shot1.experiments.comparison.rank_tests import FEWEST, describe_effect
 from nasbench1shot1.experiments.comparison.sentences import TEST_WORDS, common_time_text
 from nasbench1shot1.experiments.comparison.statistics import COMMON, END, Comparison
 from nasbench1shot1.experiments.comparison.tasks import TaskComparison
@@ -141,13 +140,16 @@ def _tests(comparison: Comparison) -> Screen:
     screen.add_column("p", justify="right", no_wrap=True)
     frame, shown = comparison.rank_tests, [END, *([COMMON] if comparison.ends_differ else [])]
     for row in frame[frame["moment"].isin(shown)].to_dict("records"):
-        p = comparison.p_values(row["moment"])[frozenset((row["first"], row["second"]))]
-        words = describe_effect(row["first"], row["second"], row["a12"])
-        if np.isnan(p):
+        pair, moment = frozenset((row["first"], row["second"])), row["moment"]
+        words, better = describe_effect(row["first"], row["second"], row["a12"]), comparison.better(moment)
+        if pair not in better:
             words += f" (not tested: {counted(row['pairs'], 'matched search')})"
-        elif p >= SIGNIFICANT:
+        elif (of := better[pair]) is None:
             words += " (not significant)"
-        screen.add_row(MOMENTS[row["moment"]], words, "–" if np.isnan(p) else f"{p:.2g}")
+        elif (of == row["first"]) != (row["a12"] > 0.5):
+            words += f", but the test favours {of}"
+        p = f"{comparison.p_values(moment)[pair]:.2g}" if pair in better else "–"
+        screen.add_row(MOMENTS[moment], words, p)
     return screen
 
 

@@ -73,7 +73,7 @@ class Cell(NamedTuple):
     Attributes:
         text: its value or its name.
         is_best: whether its value is the lowest of its column.
-        is_tied: whether the rank test finds no difference between its method and the best one.
+        is_tied: whether its method is not significantly worse than the best one by the rank test.
         interval: the interval of the value, such as "[0.64, 0.84]"; it is printed smaller.
     """
 
@@ -263,12 +263,12 @@ def _marks_sentence(comparison: Comparison) -> str:
         return ""
     is_open = any(of.entry.progress is not None for of in comparison.contenders)
     lowest = "lowest value of a finished run" if is_open else "lowest value"
-    if not (p_values := comparison.p_values(END)):
+    if not (tested := comparison.better(END)):
         return f"Bold: {lowest}; no rank tests, which need at least {FEWEST} runs of each method."
     test = TEST_WORDS[comparison.test].removeprefix("two-sided ").replace("tests", "test")
     return (
         f"Bold: {lowest}; underlined: not significantly worse (two-sided {test}, Holm's correction for "
-        f"{counted(len(p_values), 'pair')}, p ≥ {SIGNIFICANT})."
+        f"{counted(len(tested), 'pair')}, p ≥ {SIGNIFICANT})."
     )
 
 

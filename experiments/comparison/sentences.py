@@ -117,7 +117,7 @@ def tests_text(comparison: Comparison) -> str:
         return ""
     if not len(comparison.rank_tests):
         return f"No rank tests: they need at least {counted(FEWEST, 'search')} of each method."
-    pairs = len(comparison.p_values(END))
+    pairs = len(comparison.better(END))
     return f"Rank tests: {TEST_WORDS[comparison.test]}, Holm's correction for {counted(pairs, 'pair')}."
 
 

@@ -300,8 +300,8 @@ class Comparison(Displayed):
 
         The moments are the end of each run, the last time that all curves reach (over simulated time and evaluations),
         and the anytime regrets on linear and logarithmic time. The frame has the columns `rank_tests.COLUMNS` (unpaired
-        tests), `rank_tests.PAIRED_COLUMNS` (tests of matched seeds), and `test`, the test by which tables mark regrets
-        that do not differ. Holm's correction applies to the pairs of each moment and test separately.
+        tests), `rank_tests.PAIRED_COLUMNS` (tests of matched seeds), and `test`, the test that decides which
+        differences are significant. Holm's correction applies to the pairs of each moment and test separately.
         """
         frames, keys = [], {of.label: of.keys for of in self.contenders}
         for moment, samples in self.samples.items():
@@ -330,7 +330,7 @@ class Comparison(Displayed):
     def better(self, moment: str) -> dict[frozenset[str], str | None]:
         """Return which method of each tested pair has significantly lower regrets by the deciding test, if any.
 
-        The test, not the mean, says which method is better: a single very high regret can reverse the means.
+        The test, not the mean, decides which method is better: a single very high regret can reverse the means.
 
         Args:
             moment: one of `moments`.

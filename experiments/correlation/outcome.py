@@ -142,11 +142,11 @@ def settings_text(ranking: Ranking, table: Table, truth: Truth) -> str:
     """Return sentences about how architectures were evaluated, and about the true errors, for captions."""
     config, bounds, fidelity = ranking.config, ranking.options.bounds, table.fidelity(truth.budget)
     source, unknown = source_text(truth.measured_share, digits=1), int((~truth.known).sum())
-    if unknown:
-        source += f"; unknown for {unknown:,} of {counted(len(truth.errors), 'architecture')}, which are left out"
+    left_out = f" {unknown:,} of {counted(len(truth.errors), 'architecture')} have no true error and are left out."
     return (f"Only architectures with {bounds.words}. " if bounds else "") + (
         f"{config['image_count']:,} images of the architecture half, batch-norm {config['batch_norm']}, preset "
         f"{config['preset']}. True errors: {source}, table {table.id}{fidelity and f' ({fidelity})'}."
+        f"{left_out if unknown else ''}"
     )
 
 

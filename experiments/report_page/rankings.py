@@ -137,7 +137,7 @@ class Ranked:
     def notes(self, most: int) -> list[str]:
         """Return sentences about the plot, the evaluation and the true errors."""
         truth, shown = self.correlations.truth, len(self._shown)
-        known = int(np.count_nonzero(~np.isnan(truth.errors)))
+        known = int(truth.known.sum())
         count = "The plot shows a random sample of {:,} of {}; the correlation is over all of them."
         return [
             count.format(most, counted(known, "architecture")) if shown > most else "",

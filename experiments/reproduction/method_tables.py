@@ -67,7 +67,7 @@ def random_regrets(table: "Table", space: str, dataset: str | None, lookups: int
         lookups: number of networks of a search, which returns the one with the lowest validation error.
         draws: number of searches.
 
-    Raises OutOfDomainError if the table has no validation accuracies, which only a single look-up does not need.
+    Raises OutOfDomainError if `lookups` is above 1 and the table has no validation accuracies.
     """
     objective = table.objective(dataset)
     wanted = [(objective.test_metric, objective.test)]

@@ -182,9 +182,9 @@ def _correlations(ranking: Ranking, table: Table) -> pandas.DataFrame:
         scores = ranking.scores(epoch)
         architectures = [space[int(number)] for number in scores.numbers]
         for truth in true_errors(table, architectures, table.epochs):
-            known = ~np.isnan(truth.errors)
+            known = truth.known
             values = [
                 spearman(of[known].astype(np.float64), truth.errors[known]) for of in (scores.errors, scores.losses)
             ]
-            rows.append((epoch, truth.budget, truth.split, *values, int(known.sum()), truth.measured[known].mean()))
+            rows.append((epoch, truth.budget, truth.split, *values, int(known.sum()), truth.measured_share))
     return pandas.DataFrame(rows, columns=[*KEYS, *(f"spearman_{name}" for name in LABELS), "n", "measured"])

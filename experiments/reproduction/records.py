@@ -137,7 +137,7 @@ class PackedRecords:
 
 
 def unpack(path: Path, jobs: Sequence[FigureJob]) -> Iterator[FigureJob]:
-    """Create the folders of all runs that a file of `pack` has and that have not been started; yield each run then.
+    """Create the folder of each run that a file of `pack` has and that has not been started, and yield the run.
 
     Args:
         path: the file.
@@ -146,7 +146,7 @@ def unpack(path: Path, jobs: Sequence[FigureJob]) -> Iterator[FigureJob]:
     Raises:
         InvalidInputError: the file contains none of the runs, or is not a file of records.
         DamagedFileError: the file is damaged. Nothing is written.
-        UserError: the file cannot be read, or a folder cannot be written, so that the folders of other runs may exist.
+        UserError: the file cannot be read, or a folder cannot be written; folders created before remain.
     """
     packed = read_packed(path)
     known = [job for job in jobs if job.name in packed.runs]

@@ -118,13 +118,16 @@ def reproduce(
         except KeyboardInterrupt as stop:
             kept = f"finished {nouns(jobs)[1]} stay in {folder}"
             raise KeyboardInterrupt(f"stopped; {kept}: run the same command to continue") from stop
-    if target is not None and any(job.is_finished for job in jobs):  # also if the results cannot be drawn
-        line_printer(console)(f"Records of {counted_jobs(jobs, write_records(jobs, target, figure.owner))}: {target}")
     picture = folder / f"{stem(name, only)}.{format}"
-    if (results := figure.results(jobs, table, band)) is not None:  # otherwise, the error below lists the causes
-        _draw(picture, results, console, {"style": style, "colors": colors, "labels": labels})
-    elif draw_only:
-        raise InvalidInputError(f"{folder} has no finished runs to draw: remove {option('draw_only')}")
+    try:
+        if (results := figure.results(jobs, table, band)) is not None:  # otherwise, the error below lists the causes
+            _draw(picture, results, console, {"style": style, "colors": colors, "labels": labels})
+        elif draw_only:
+            raise InvalidInputError(f"{folder} has no finished runs to draw: remove {option('draw_only')}")
+    finally:
+        if target is not None and any(job.is_finished for job in jobs):  # also if the results cannot be drawn
+            packed = counted_jobs(jobs, write_records(jobs, target, figure.owner))
+            line_printer(console)(f"Records of {packed}: {target}")
     if failures:
         told = "; ".join(f"{job}: {message}" for job, message in failures.items())
         failed = f"{len(failures)} of {counted_jobs(jobs)}"

@@ -112,7 +112,7 @@ def values_or_nan(table: Table, metric: str, epochs: int | None = None, predicte
     is_estimate = predicted and not table.is_measured(metric)
     measured = table.measured(metric, epochs)
     repeats = table.values(metric, epochs) if is_estimate else measured
-    about, known = table.about(metric) if is_estimate else None, np.asarray(~np.isnan(measured).any(axis=1))
+    about, known = table.about(metric) if is_estimate else None, np.asarray(~np.isnan(measured).all(axis=1))
     return Values(table.id, f"{metric.replace('_', ' ')} at {epochs} epochs", repeats, known, about)
 
 

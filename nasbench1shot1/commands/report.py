@@ -140,7 +140,7 @@ class Report:
         print_to_stdout(f"Picture: {out / picture_name(FIGURE, format)}")
 
     def _check_no_spread(self, what: str) -> None:
-        """Raise InvalidInputError if the bands of a report that has none are chosen."""
+        """Raise InvalidInputError if --spread is given for a report without bands."""
         if "spread" in self.named:
             raise InvalidInputError(f"{flag('spread')} does not apply to the report of {what}: remove it")
 

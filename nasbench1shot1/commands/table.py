@@ -395,9 +395,10 @@ def _of_curves(values: "NDArray[Any]") -> str:
         known = np.flatnonzero(~np.isnan(values).all(axis=(0, 2))) + 1
     else:
         known = np.flatnonzero((values != np.iinfo(values.dtype).max).any(axis=(0, 2))) + 1
-    if len(known) <= 4 < values.shape[1] or len(known) == 1:
-        return ", ".join(map(str, known))
-    return f"1 to {values.shape[1]}" if len(known) == values.shape[1] else f"{len(known)} of 1 to {values.shape[1]}"
+    length = values.shape[1]
+    if len(known) == length > 1:
+        return f"1 to {length}"
+    return ", ".join(map(str, known)) if len(known) <= 4 else f"{len(known)} of {length} epochs"
 
 
 def _in_words(table: "Table", name: str, about: Mapping[str, Any]) -> str:

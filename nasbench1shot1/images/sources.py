@@ -91,8 +91,8 @@ def import_images(
     `path`: an official data set as .tar, .tar.gz or folder (CIFAR-10 or CIFAR-100 in the Python or binary version;
     ImageNet16, from which ImageNet16-120 is extracted), or an .npz file as described in `read_images`.
     `name`: name of the image set. Default: the official data set's name, or the stem of the .npz file.
-    `overwrite`: replace another image set with this name. An official data set, but not an .npz file, always replaces
-    one with its name.
+    `overwrite`: replace another image set with this name. Not needed to import an official archive or folder under the
+    data set's own name.
     `report`: receives one line if `path` is an official data set that has neither the SHA-256 of a published archive
     nor the published MD5s of all files. Default: print to standard error. meta.json records the check as `official`
     and `file_sha256`.

@@ -270,6 +270,8 @@ class Objective:
                     f"search {number} cannot begin, because searches have consecutive numbers: call reset({following})"
                 )
             if self._clock.ended:
+                if self._recorder is not None and not self._clock.incumbents:
+                    self.repeats.line_of(self.number, self._clock.result())  # raises: numbers cannot be skipped
                 self._end()
             self._begin(number)
 
@@ -281,13 +283,9 @@ class Objective:
         self._is_recorded = False
 
     def _end(self) -> None:
-        """End the current search, and record it if a training has ended.
-
-        Raises InvalidInputError if the table has none of the trained architectures: searches have consecutive numbers,
-        so a search without a result cannot be skipped.
-        """
+        """End the current search, and record it if it has an incumbent."""
         self._is_over = True
-        if self._recorder is not None and self._clock.ended and not self._is_recorded:
+        if self._recorder is not None and self._clock.incumbents and not self._is_recorded:
             line = self.repeats.line_of(self.number, self._clock.result())
             front = {"front": self._front.entries} if self._others else {}
             self._recorder.append({**line, **front})

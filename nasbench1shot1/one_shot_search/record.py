@@ -325,6 +325,7 @@ class SearchWriter(RunWriter[SearchRecord]):
     def append(self, line: Mapping[str, Any], parameters: Parameters) -> None:
         """Append an epoch's line and its Λ, or neither of them; raises the errors of `append_line`."""
         recorded = len(self._history)
+        self._lock.check()
         with self._all_or_nothing():
             self.append_line(line)
             self._history.append(parameters)

@@ -7,7 +7,7 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
-from nasbench1shot1.ground.errors import DamagedFileError
+from nasbench1shot1.ground.errors import DamagedFileError, UserError
 from nasbench1shot1.ground.files import atomic_write, write_error, write_json
 from nasbench1shot1.runs.checkpoints import load_checkpoint, save_checkpoint
 from nasbench1shot1.runs.folder import (
@@ -114,7 +114,8 @@ class RunWriter(Generic[Record]):
             yield
         except BaseException:
             del self._lines[recorded:]
-            with suppress(OSError):  # a reader ignores what is left of an incomplete last line
+            with suppress(OSError, UserError):  # a reader ignores what is left of an incomplete last line
+                self._lock.check()  # otherwise, the file belongs to another process
                 os.truncate(path, size)
             raise
 

@@ -32,7 +32,9 @@ NATS_META = f"meta{PBZ2}"
 _LARGEST_RECORD = 2**27
 """Largest content of a file of one architecture in bytes, a hundred times that of the official ones."""
 _UNCOUNTED, _MOST_OPCODES = 2**22, 1_000_000
-"""Content up to this size is read without counting its opcodes, each of which can take 250 bytes of memory."""
+"""Counting opcodes takes longer than reading them, so only content above the first number of bytes is limited to the
+second number of opcodes, each of which can take 250 bytes of memory. Smaller content can thus take 1 GiB, or more with
+a single number of the memo."""
 _MOST_MEMBERS = 200_000
 _MD5_IN_NAME = re.compile(rf"NATS-[ts]ss-v\d+_\d+-([0-9a-f]{{5}}){re.escape(PBZ2)}")
 _BLOCK = 512  # of tar files
@@ -225,7 +227,7 @@ class _Members(ABC):
         try:
             with self.open(name) as file, bz2.open(file) as unpacked:
                 content = unpacked.read(_LARGEST_RECORD + 1)
-        except UserError:
+        except (UserError, MemoryError):
             raise
         except Exception as error:  # on damaged headers, tarfile raises ValueError, RecursionError and others
             raise _unreadable(Path(where), error) from error

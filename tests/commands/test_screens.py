@@ -56,7 +56,7 @@ def test_table_info_reports_the_number_of_repeats(
 
 @pytest.mark.parametrize(
     ("evaluated", "shown"),
-    [((6,), "6"), ((3, 6), "3, 6"), ((1, 2, 3, 4, 6), "5 of 1 to 6"), ((1, 2, 3, 4, 5, 6), "1 to 6")],
+    [((6,), "6"), ((3, 6), "3, 6"), ((1, 2, 3, 4, 6), "5 of 6 epochs"), ((1, 2, 3, 4, 5, 6), "1 to 6")],
 )
 def test_table_info_names_the_epochs_at_which_learning_curves_have_values(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], evaluated: tuple[int, ...], shown: str

@@ -50,6 +50,7 @@ CASES = {
     "spaces on a table": (["one", "s2"], {"table": "embedded"}, r"different search spaces are not comparable"),
     "table of a study": (["tuned"], {}, r"the table nasbench_full-1 of '.*tuned' is not installed"),
     "no lines": (["empty"], {}, r"empty' does not have a result yet: remove it from the comparison or resume it"),
+    "no lines on a table": (["empty"], {"table": "embedded"}, r"empty' does not have a result yet"),
     "empty group": (["none"], {}, r'contain a search yet: continue with resume="\S+none", or'),
 }  # fmt: skip
 

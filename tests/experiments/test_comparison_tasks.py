@@ -205,7 +205,7 @@ def test_methods_without_runs_on_a_task_are_left_out_and_named(folder):
 # Tables and texts -----------------------------------------------------------------------------------------------------
 
 
-def test_the_best_is_bold_and_what_does_not_differ_is_underlined(everything):
+def test_the_best_is_bold_and_what_is_not_significantly_worse_is_underlined(everything):
     table = everything.table()
     for name, own in everything.tasks.items():
         for column, (prefix, statistic, moment) in enumerate(

@@ -54,7 +54,7 @@ def numbers() -> dict[str, str]:
         for epoch in SHOWN
     ]
     searches = json.loads(TIMES.read_text())["runs"]
-    times = [run["cpu"] for name, run in searches.items() if name.startswith("s1-now-darts")]
+    times = [run["cpu"] for name, run in searches.items() if name.startswith(("s1-quick-darts", "s1-quick-3e-4-darts"))]
     config = group[0].config
     return {
         "regret": f"{mean_and_deviation(test[:, -1], 1)} %",

@@ -184,9 +184,10 @@ def test_a_recorded_search_needs_an_architecture_of_the_table(smooth: nb.Table, 
     space, given = nb.search_space("nb101-5v"), {"table": smooth, "reference": "present", "evaluations": 1}
     missing = next(arch for arch in map(space.__getitem__, range(len(space))) if arch not in smooth)
     function = nb.objective("nb101-5v", **given, out=tmp_path / "study")
-    for ended in (lambda: function(missing), function.reset, function.reset):
+    function(missing)
+    for _ in range(2):
         with refuses(nb.InvalidInputError, smooth.id, "search 0", options=""):
-            ended()
+            function.reset()
     assert function.number == 0
     unrecorded = nb.objective("nb101-5v", **given)
     unrecorded(missing)

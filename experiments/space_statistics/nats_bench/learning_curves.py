@@ -17,7 +17,7 @@ from nasbench1shot1.display.axis import Axis
 from nasbench1shot1.display.charts import Panel, Series
 from nasbench1shot1.experiments.rank_correlation import spearman
 from nasbench1shot1.experiments.space_statistics.nats_bench.measurements import DATASETS, Column, Measurements
-from nasbench1shot1.experiments.space_statistics.values import Floats
+from nasbench1shot1.experiments.space_statistics.values import Floats, mean_of_known
 from nasbench1shot1.ground.errors import OutOfDomainError
 from nasbench1shot1.tables.table import Table
 
@@ -170,7 +170,7 @@ def _accuracy(found: Measurements, curves: _Curves, epochs: int) -> Floats:
     """Return the accuracies after an epoch (N,), means over repeats, NaN without one."""
     metric = f"{curves.split}_accuracy"
     repeats = found.table.measured(metric, epochs, curves.training, found.full_budget)[found.rows]
-    return np.ma.filled(np.ma.masked_invalid(repeats).mean(axis=1).astype(float), np.nan)
+    return mean_of_known(repeats)
 
 
 def _places(found: Measurements, final: Column) -> dict[str, int]:

@@ -35,7 +35,7 @@ SHORT = 12
 
 
 def drawn_datasets(frame: pandas.DataFrame) -> list[str]:
-    """Return the data sets that have panels: those of the benchmarks, or those of a frame that has others."""
+    """Return the data sets to draw: those of the benchmarks, or all of the frame if it has others."""
     own = [str(name) for name in frame["dataset"].unique()]
     return list(DATASETS) if set(own) <= set(DATASETS) else own
 
