@@ -44,9 +44,10 @@ def _is_foreign(folder: Path) -> bool:
 def _may_describe_table(path: Path) -> bool:
     """Return whether a file describes a table, or did so before it was damaged; image sets have such files, too."""
     try:
-        return "keyed_by" in json.loads(path.read_bytes())
-    except (OSError, ValueError, RecursionError, TypeError):
+        described = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
         return True
+    return not isinstance(described, dict) or not described or "keyed_by" in described
 
 
 def write_table(folder: Path, columns: Mapping[str, NDArray[Any]], meta: Meta) -> Meta:
