@@ -167,7 +167,8 @@ class Accuracies:
     def final(self, published: Published | None = None) -> pandas.DataFrame:
         """Return mean and standard deviation of final architectures, in percent: a row for every method and place.
 
-        The final architecture is that of the last epoch, or the one to which early stopping returned.
+        The final architecture of a search is the one after its last epoch or, if the search stopped early, the one to
+        which it went back.
 
         Columns: method, dataset, split, runs, mean, std (n - 1), low, high (the band), measured (a fraction),
         published_mean and published_std.
