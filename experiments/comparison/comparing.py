@@ -23,7 +23,7 @@ from nasbench1shot1.experiments.comparison.opening import (
 from nasbench1shot1.experiments.comparison.statistics import Comparison, Contender
 from nasbench1shot1.experiments.comparison.tasks import TaskComparison
 from nasbench1shot1.experiments.rescoring import recorded_table, warn_of_other_values
-from nasbench1shot1.ground.errors import InvalidInputError, UserError, option
+from nasbench1shot1.ground.errors import InvalidInputError, UserError
 from nasbench1shot1.one_shot_search.regret_curve import mean_regret_of
 from nasbench1shot1.reference_points import NO_REGRETS, Asked, MarkedRegrets, marked_regrets
 from nasbench1shot1.registry import check_trusted, import_trusted, search_space
@@ -248,12 +248,8 @@ def _cover_space(table: str | Path | Table, entries: Sequence[Entry]) -> Table:
 
 def _repetitions(entry: Entry, over: Over, table: Table | None) -> list[Trace]:
     found = entry.repetitions(over, table)
-    if found:
-        return found
-    runs = [entry.run] if not (searches := getattr(entry, "runs", None)) else searches
-    if table is not None and any(run.lines for run in runs):
+    if not found:
         raise InvalidInputError(
-            f"the table {table.id} has none of the architectures of '{entry.folder}': remove it from the comparison, "
-            f"or give another {option('table')}"
+            f"'{entry.folder}' does not have a result yet: remove it from the comparison or resume it"
         )
-    raise InvalidInputError(f"'{entry.folder}' does not have a result yet: remove it from the comparison or resume it")
+    return found

@@ -254,8 +254,14 @@ class SearchEntry(Entry):
 
     def repetitions(self, over: Over, table: Table | None) -> list[Trace]:
         """See `Entry`."""
-        found = (self._repetition(run, over, table) for run in self.runs if run.lines)
-        return [repetition for repetition in found if repetition is not None]
+        curves = [self._repetition(run, over, table) for run in self.runs if run.lines]
+        found = [curve for curve in curves if curve is not None]
+        if curves and not found and table is not None:
+            raise InvalidInputError(
+                f"the table {table.id} has none of the architectures of '{self.folder}': leave it out, or give another "
+                f"{option('table')}"
+            )
+        return found
 
     @property
     def setting(self) -> str:

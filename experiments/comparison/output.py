@@ -139,17 +139,17 @@ def _tests(comparison: Comparison) -> Screen:
         screen.add_column(name)
     screen.add_column("p", justify="right", no_wrap=True)
     frame, shown = comparison.rank_tests, [END, *([COMMON] if comparison.ends_differ else [])]
+    tested = {moment: (comparison.better(moment), comparison.p_values(moment)) for moment in shown}
     for row in frame[frame["moment"].isin(shown)].to_dict("records"):
         pair, moment = frozenset((row["first"], row["second"])), row["moment"]
-        words, better = describe_effect(row["first"], row["second"], row["a12"]), comparison.better(moment)
+        words, (better, p_values) = describe_effect(row["first"], row["second"], row["a12"]), tested[moment]
         if pair not in better:
             words += f" (not tested: {counted(row['pairs'], 'matched search')})"
         elif (of := better[pair]) is None:
             words += " (not significant)"
         elif (of == row["first"]) != (row["a12"] > 0.5):
             words += f", but the test favours {of}"
-        p = f"{comparison.p_values(moment)[pair]:.2g}" if pair in better else "–"
-        screen.add_row(MOMENTS[moment], words, p)
+        screen.add_row(MOMENTS[moment], words, f"{p_values[pair]:.2g}" if pair in better else "–")
     return screen
 
 

@@ -122,8 +122,9 @@ def signed_rank(difference: Floats) -> tuple[float, float]:
 def rank_biserial(difference: Floats) -> float:
     """Return the matched-pairs rank-biserial correlation (Kerby: The Simple Difference Formula, 2014).
 
-    It is the sum of the ranks of negative differences minus that of positive ones, divided by the sum of all ranks. It
-    is 1 if all differences are negative, so that the first method has the lower regrets, and 0 if all are zero.
+    The ranks of the negative differences count as positive and those of the positive differences as negative; their sum
+    is divided by the sum of all ranks. The result is 1 if all differences are negative, so that the first method has
+    the lower regrets, and 0 if all are zero.
     """
     from scipy.stats import rankdata
 

@@ -14,6 +14,7 @@ from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.ground.errors import OutOfDomainError, option
 from nasbench1shot1.one_shot_search.record import Run
 from nasbench1shot1.space import SearchSpace
+from nasbench1shot1.tables.columns import mean_of_known
 from nasbench1shot1.tables.references import PRESENT
 from nasbench1shot1.tables.table import Table, load_table
 
@@ -102,22 +103,14 @@ def true_errors(
     for budget in budgets:
         for split in SPLITS:
             training = (f"{split}_accuracy", budget, getattr(objective, split))
-            errors = 1 - _mean(table.values(*training)[rows])
+            errors = 1 - mean_of_known(table.values(*training)[rows])
             if not np.isnan(errors).all():
-                found.append(Truth(budget, split, errors, 1 - _mean(table.measured(*training)[rows])))
+                found.append(Truth(budget, split, errors, 1 - mean_of_known(table.measured(*training)[rows])))
     if not found:
         raise OutOfDomainError(
             f"the table {table.id} has no accuracy of these architectures: give another {option('table')}"
         )
     return found
-
-
-def _mean(repeats: Floats) -> Floats:
-    """Return means over the repeats (A, K) that have a value; NaN where none has."""
-    known = ~np.isnan(repeats)
-    count = known.sum(axis=1)
-    total = np.where(known, repeats, 0).sum(axis=1)
-    return np.where(count > 0, total / np.maximum(count, 1), np.nan)
 
 
 def truth_fields(truth: Truth, table: Table) -> dict[str, Any]:

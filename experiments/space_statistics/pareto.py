@@ -20,10 +20,10 @@ from nasbench1shot1.display.marked_networks import marked
 from nasbench1shot1.display.style import CAPTION_COLOUR
 from nasbench1shot1.experiments.space_statistics.analysis import Analysis
 from nasbench1shot1.experiments.space_statistics.marked_rows import absence_notes, points_to_mark
-from nasbench1shot1.experiments.space_statistics.values import accuracy, mean_of_known, no_values_error
+from nasbench1shot1.experiments.space_statistics.values import accuracy, no_values_error
 from nasbench1shot1.ground.errors import OutOfDomainError
 from nasbench1shot1.reference_points import Asked, ReferencePoint
-from nasbench1shot1.tables.columns import Column, Rows, standard
+from nasbench1shot1.tables.columns import Column, Rows, mean_of_known, standard
 from nasbench1shot1.tables.table import Table
 
 MANY = 100

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError, option, switch, unknown_name
 from nasbench1shot1.nasbench101.encoding import MAX_VERTICES, VERTEX_BIT
-from nasbench1shot1.tables.columns import Column
+from nasbench1shot1.tables.columns import Column, mean_of_known
 from nasbench1shot1.tables.table import Table
 
 Floats = NDArray[np.float64]
@@ -66,13 +66,6 @@ class Values:
             "dropped": len(self.mean) - len(self.rows),
             **more,
         }
-
-
-def mean_of_known(repeats: NDArray[Any]) -> Floats:
-    """Return the means over the known repeats, (R,), of (R, K) values; NaN for a row without any."""
-    mean = np.ma.masked_invalid(repeats).mean(axis=1)
-    filled: Floats = np.ma.filled(mean.astype(np.float64), np.nan)
-    return filled
 
 
 def caption(attributes: Mapping[Any, Any]) -> str:

@@ -162,8 +162,7 @@ class Repeats:
 
     def line_of(self, repeat: int, found: SearchResult) -> dict[str, Any]:
         """Return the line of a search with a given number and result; raises the errors of `line`."""
-        if not found.incumbents:
-            raise self._no_training_error(repeat, found)
+        self.check_has_result(repeat, found)
         best = found.incumbents[-1]
         scored = self.score(best.architecture)
         return {
@@ -179,6 +178,11 @@ class Repeats:
             "other_datasets": self.judge.elsewhere(best.architecture, self.table),
             "incumbents": [self._entry(incumbent) for incumbent in found.incumbents],
         }
+
+    def check_has_result(self, repeat: int, found: SearchResult) -> None:
+        """Raise InvalidInputError if a search with a given number has no incumbent, with the reason."""
+        if not found.incumbents:
+            raise self._no_training_error(repeat, found)
 
     def _no_training_error(self, repeat: int, found: SearchResult) -> InvalidInputError:
         """Return the error for a search in which no training ended."""

@@ -15,8 +15,6 @@ from nasbench1shot1.runs.options import Form, TableName
 from nasbench1shot1.tables.columns import PARTLY_MEASURED
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from nasbench1shot1.tables.frame_files import FrameFile
     from nasbench1shot1.tables.table import Table
 
@@ -365,6 +363,7 @@ def _rows(table: "Table", columns: Mapping[str, Mapping[str, Any]]) -> list[tupl
 
     A row stands for all data sets on which these agree. Learning curves have rows of their own.
     """
+    from nasbench1shot1.tables.columns import stored_column
     from nasbench1shot1.tables.description import MetricNames
 
     names, found = MetricNames(columns), dict[tuple[str, str, str], list[str]]()
@@ -377,7 +376,9 @@ def _rows(table: "Table", columns: Mapping[str, Mapping[str, Any]]) -> list[tupl
         if (other := companions.get((column.metric, column.dataset))) and column.moment == "end":
             facts.append(f"measurements: {_gaps(table, other, columns[other]) or 'all rows'}")
         facts += ["half-way"] if column.moment == "halfway" else []
-        epochs = _of_curves(table.columns()[name]) if is_curve else ", ".join(map(str, column.epochs))
+        epochs = ", ".join(map(str, column.epochs))
+        if is_curve:
+            epochs = _of_curves(stored_column(table.columns()[name], about, name))
         found.setdefault((column.metric, epochs, "; ".join(facts)), []).extend((column.dataset, *column.also_of))
     order = {metric: place for place, metric in enumerate(names.metrics)}
     rows = []
@@ -387,15 +388,9 @@ def _rows(table: "Table", columns: Mapping[str, Mapping[str, Any]]) -> list[tupl
     return rows
 
 
-def _of_curves(values: "NDArray[Any]") -> str:
-    """Return the epochs at which learning curves (R, N, K) have a value, as a text."""
-    import numpy as np
-
-    if values.dtype.kind == "f":
-        known = np.flatnonzero(~np.isnan(values).all(axis=(0, 2))) + 1
-    else:
-        known = np.flatnonzero((values != np.iinfo(values.dtype).max).any(axis=(0, 2))) + 1
-    length = values.shape[1]
+def _of_curves(column: Any) -> str:
+    """Return the epochs at which learning curves have a value, as a text."""
+    known, length = column.known_epochs, column.stored.shape[1]
     if len(known) == length > 1:
         return f"1 to {length}"
     return ", ".join(map(str, known)) if len(known) <= 4 else f"{len(known)} of {length} epochs"

@@ -378,6 +378,12 @@ class CurveColumn(MetricColumn):
         """Return one value, equal to the result of `values`."""
         return float(self.values(np.asarray(row), epochs, repeat))
 
+    @property
+    def known_epochs(self) -> tuple[int, ...]:
+        """The epochs after which any training has a value, ascending."""
+        known = self.stored != self._missing if self._counts else ~np.isnan(self.stored)
+        return tuple((np.flatnonzero(known.any(axis=(0, 2))) + 1).tolist())
+
     @cached_property
     def _missing(self) -> int:
         return int(np.iinfo(self.stored.dtype).max)
@@ -450,7 +456,7 @@ def is_run(repeat: Repeat, name: str) -> bool:
 def _pick(values: Floats, repeat: Repeat) -> Floats:
     """Select or average the repeats, which are the last axis; NaN for a repeat beyond the last."""
     if isinstance(repeat, str):
-        return np.asarray(_mean(values)) if repeat == "mean" else values
+        return np.asarray(mean_of_known(values)) if repeat == "mean" else values
     repeats = values.shape[-1]
     if isinstance(repeat, np.ndarray):
         picked = np.take_along_axis(values, np.minimum(repeat, repeats - 1)[..., None], axis=-1)[..., 0]
@@ -458,7 +464,7 @@ def _pick(values: Floats, repeat: Repeat) -> Floats:
     return np.asarray(values[..., repeat]) if repeat < repeats else np.full(values.shape[:-1], np.nan)
 
 
-def _mean(values: Floats) -> Floats:
+def mean_of_known(values: Floats) -> Floats:
     """Return the means over the repeats that have a value; NaN without any.
 
     Values are added one after another, as for a single row, so that both results are bit-identical.

@@ -17,8 +17,9 @@ from nasbench1shot1.display.axis import Axis
 from nasbench1shot1.display.charts import Panel, Series
 from nasbench1shot1.experiments.rank_correlation import spearman
 from nasbench1shot1.experiments.space_statistics.nats_bench.measurements import DATASETS, Column, Measurements
-from nasbench1shot1.experiments.space_statistics.values import Floats, mean_of_known
+from nasbench1shot1.experiments.space_statistics.values import Floats
 from nasbench1shot1.ground.errors import OutOfDomainError
+from nasbench1shot1.tables.columns import mean_of_known
 from nasbench1shot1.tables.table import Table
 
 SPLITS = ("validation", "valtest")

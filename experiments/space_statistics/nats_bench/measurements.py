@@ -9,10 +9,11 @@ import numpy as np
 import pandas
 from numpy.typing import NDArray
 
-from nasbench1shot1.experiments.space_statistics.values import Floats, check_enough, mean_of_known
+from nasbench1shot1.experiments.space_statistics.values import Floats, check_enough
 from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError
 from nasbench1shot1.registry import search_space
 from nasbench1shot1.space import SearchSpace
+from nasbench1shot1.tables.columns import mean_of_known
 from nasbench1shot1.tables.index_keys import IndexKeys
 from nasbench1shot1.tables.table import Table
 
@@ -26,7 +27,6 @@ class _Titles(dict[str, str]):
 
 DATASETS = _Titles({"cifar10": "CIFAR-10", "cifar100": "CIFAR-100", "ImageNet16-120": "ImageNet16-120"})
 """The data sets of both benchmarks and their names in figures."""
-
 REFERENCE = "cifar10"
 """The data set by whose test accuracy the papers rank."""
 SPLITS = ("validation", "test")
@@ -35,7 +35,7 @@ SHORT = 12
 
 
 def drawn_datasets(frame: pandas.DataFrame) -> list[str]:
-    """Return the data sets to draw: those of the benchmarks, or all of the frame if it has others."""
+    """Return the data sets to draw: those of the benchmarks, or the frame's own if it has any other."""
     own = [str(name) for name in frame["dataset"].unique()]
     return list(DATASETS) if set(own) <= set(DATASETS) else own
 
