@@ -243,8 +243,8 @@ class MethodTable(CurveResults):
                 for found in curves:
                     self._draw_method(ax, found, order.index(found.curve.key), floor, colours)
                 ax.axvline(100 * self.mean_of(curves), **tones(MEAN_LOOK))
-                if (sampled := self.baselines[panel.key].get(BEST)) is not None:
-                    ax.axvline(100 * sampled.mean(), color=tone(BLACK), linestyle="--", linewidth=1)
+                if (best_sampled := self.baselines[panel.key].get(BEST)) is not None:
+                    ax.axvline(100 * best_sampled.mean(), color=tone(BLACK), linestyle="--", linewidth=1)
                 ax.set_title(panel.title)
                 ax.grid(alpha=0.25)
                 ax.set_xlim(left=100 * floor)
