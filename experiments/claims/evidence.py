@@ -12,6 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from nasbench1shot1.experiments.correlation.record import Ranking
+from nasbench1shot1.experiments.reproduction.figure_jobs import searched_name
 from nasbench1shot1.experiments.reproduction.figures import FIGURES
 from nasbench1shot1.experiments.reproduction.observed import table_of
 from nasbench1shot1.experiments.reproduction.records import MARK, SUFFIX, PackedRecords, read_packed
@@ -134,7 +135,9 @@ class Records:
             DamagedFileError: a record is damaged.
         """
         owner = FIGURES[figure].runs_of or figure
-        places = [p for p in self._places if (p.figure, *p.parts[:2]) == (owner, panel, curve)]
+        folders = {own.key: own.folder for scale in FIGURES[figure].scales.values() for own in scale.panels}
+        where = owner, folders.get(panel, panel), curve
+        places = [place for place in self._places if (place.figure, *place.parts[:2]) == where]
         found = dict[Setting, dict[int, tuple[_Place, RunRecord]]]()
         for place in places:
             run, seed = self._open(place), place.parts[2]
@@ -154,7 +157,7 @@ class Records:
         """
         if not isinstance(run, Ranking):
             return None
-        name = "/".join(Path(run.config["run"]).parts[-3:])
+        name = searched_name(run)
         lacking = DamagedFileError(f"{place.source} lacks {name}, whose weights {place.job} ranks: get it again")
         if place.packed is not None and name not in place.packed.runs:
             raise lacking

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Self
 from nasbench1shot1.black_box_search.record import BlackBoxStudy
 from nasbench1shot1.display.curves import checked_spread
 from nasbench1shot1.display.style import Spread
-from nasbench1shot1.experiments.reproduction.costs import CONTROLLER
 from nasbench1shot1.experiments.reproduction.figures import (
     FIGURES,
     OTHER_FIGURES,
@@ -21,7 +20,6 @@ from nasbench1shot1.experiments.reproduction.figures import (
 from nasbench1shot1.experiments.reproduction.kinds import KINDS, FigureJob, JobKind
 from nasbench1shot1.experiments.reproduction.observed import lacking
 from nasbench1shot1.experiments.reproduction.parts import (
-    LAST,
     METHODS,
     Curve,
     Figure,
@@ -47,14 +45,6 @@ if TYPE_CHECKING:
 Resolve = Callable[[str, Sequence[Options]], list[dict[str, Any]]]
 CLOCKS = ("seconds", "evaluations")
 """Options that limit black-box searches, of which only one can be given."""
-RANKED_EPOCHS = {"full": 5, "medium": 4, "quick": 3}
-"""Number of ranked epochs of a search in figure 3, evenly spaced (paper: every tenth epoch)."""
-RANKING: dict[str, dict[str, Any]] = {
-    "full": {"architectures": "all", "images": "1000"},
-    "medium": {"architectures": "400", "images": "1000", "resamples": 100},
-    "quick": {"architectures": "100", "images": "200", "resamples": 10},
-}
-"""Options of the rankings by scale. The paper evaluates on the 10,000 test images of CIFAR-10."""
 _SHARED = ("preset", "device", "threads", "precision")
 """Options that a ranking takes from its search where they are given."""
 
@@ -95,7 +85,7 @@ class Reproduction:
         """Return the amount of work at a scale, such as "90 × 50 epochs" or "27 × 50 to 250 epochs"."""
         own = self.selected(scale)
         runs = [own.options_of(*pair) for _, pairs in own.by_seed() for pair in pairs]
-        if self.figure.runs == "ranking" and self.figure.runs_of:
+        if self.figure.runs == "ranking":
             return counted(len(runs), "ranking")
         options, epochs = self.kind.adapt(own.options), sorted({run["epochs"] for run in runs if "epochs" in run})
         if len(epochs) > 1:
@@ -177,11 +167,10 @@ class Reproduction:
             found: list[dict[str, Any]] = call(_resolve_all, kind, options)
             return found
 
-        if self.figure.runs == "ranking" and self.figure.runs_of:
-            return _rankings_of(FIGURES[self.figure.runs_of].scales[scale], own, out, given, resolve)
-        composed = {"ranking": _rankings, "transfer": _transfers}
-        if self.figure.runs in composed:
-            return composed[self.figure.runs](own, out, given, resolve)
+        if self.figure.runs == "ranking":
+            return _rankings(FIGURES[self.figure.runs_of].scales[scale], own, out, given, resolve)
+        if self.figure.runs == "transfer":
+            return _transfers(own, out, given, resolve)
         return _runs(self.figure.runs, own, out, given, resolve, self.figure.needs_official)
 
     def finished(self, jobs: Sequence[FigureJob]) -> list[tuple[Panel, Curve, list[FigureJob]]]:
@@ -351,8 +340,8 @@ def _runs(
             if any(given.get(clock) is not None for clock in CLOCKS):  # a given clock replaces the figure's
                 of_figure = {name: value for name, value in of_figure.items() if name not in CLOCKS}
             options = kind.adapt({**of_figure, **given, "seed": seed})
-            if options.get("keep_weights_every") == LAST:
-                options["keep_weights_every"] = options["epochs"]
+            if scale.kept_epochs:
+                options["keep_weights_every"] = max(1, int(options["epochs"]) // scale.kept_epochs)
             of_seed.append(((panel.key, curve.key), options))
         for place, options in sorted(of_seed, key=lambda job: -kind.expense(job[1])):
             places.append(place)
@@ -381,23 +370,8 @@ def _job(kind: str, panel: str, curve: str, out: Path, options: Options, advice:
     )
 
 
-def _rankings(scale: Scale, out: Path, given: Options, resolve: Resolve) -> list[FigureJob]:
-    """Return searches that save weights, then their rankings; a search's folder is its ranking's with "-search"."""
-    size = scale.options["scale"]
-    every = max(1, int(given.get("epochs") or scale.options["epochs"]) // RANKED_EPOCHS[size])
-    searches = _runs("search", scale, out, {**given, "keep_weights_every": every}, resolve)
-    rankings = []
-    for search in searches:
-        usual = {**RANKING[size], "epochs": f"every:{every}"}
-        if size == "full" and search.options["optimizer"] == "enas":
-            usual["architectures"] = CONTROLLER  # 100 samples, as in the paper
-        rankings.append(_ranking(search, search_folder(search.folder), usual, given))
-    kept = [replace(job, name=f"{job.name}-search", folder=search_folder(job.folder)) for job in searches]
-    return [*kept, *rankings]
-
-
-def _rankings_of(searched: Scale, scale: Scale, out: Path, given: Options, resolve: Resolve) -> list[FigureJob]:
-    """Return the searches of another figure that the curves of a scale rank, and their rankings.
+def _rankings(searched: Scale, scale: Scale, out: Path, given: Options, resolve: Resolve) -> list[FigureJob]:
+    """Return the searches of another figure that the curves of a scale rank, and then their rankings.
 
     Args:
         searched: the scale of the other figure.
@@ -411,37 +385,40 @@ def _rankings_of(searched: Scale, scale: Scale, out: Path, given: Options, resol
         for panel in searched.panels
     )
     kept = replace(searched, panels=tuple(filter(lambda panel: panel.curves, panels)), seeds=scale.seeds, more_seeds={})
-    searches = _runs("search", kept, out, given, resolve)
+    searches = [replace(job, kind="ranked search") for job in _runs("search", kept, out, given, resolve)]
     by_place = {(job.panel, job.curve, job.options["seed"]): job for job in searches}
     rankings = []
     for seed in scale.seeds:
         for panel, curve in pairs:
             options = {**scale.options_of(panel, curve)}
             search = by_place[options.pop("search"), curve.key, seed]
-            options = {"epochs": str(search.options["epochs"]), **options}
-            name = f"{panel.key}/{curve.key}/seed-{seed}"
-            made = _ranking(search, search.folder, options, {**given, "preset": None})
+            name = f"{panel.folder}/{curve.key}/seed-{seed}"
+            made = _ranking(search, options, given)
             rankings.append(replace(made, name=name, folder=out / name, panel=panel.key))
     return [*searches, *rankings]
 
 
-def _ranking(search: FigureJob, folder: Path, usual: Options, given: Options) -> FigureJob:
-    """Return the ranking of a search in a folder, with options that given ones override."""
+def _ranking(search: FigureJob, usual: Options, given: Options) -> FigureJob:
+    """Return the ranking of a search at all epochs with saved weights, with options that given ones override."""
     half = search.options["images_per_half"]
     own = {name: search.options[name] for name in _SHARED if given.get(name) is not None}
+    if "batch_norm" in usual:  # which the preset would set, too
+        own.pop("preset", None)
     if given.get("table") is not None:
         own["table"] = given["table"]
     if half is not None:
         own["images"] = str(min(half, int(usual["images"])))
-    options = {**usual, "run": str(folder.absolute()), "threads": search.options["threads"], **own}
+    epochs = f"every:{search.options['keep_weights_every']}"
+    where = {"run": str(search.folder.absolute()), "epochs": epochs, "threads": search.options["threads"]}
+    options = {**where, **usual, **own}
     return replace(
         search, command=KINDS["ranking"].command, kind="ranking", options=options, search=search.options, stage=1
     )
 
 
-def search_folder(folder: Path) -> Path:
-    """Return the folder of the search that belongs to a ranking's folder."""
-    return folder.with_name(f"{folder.name}-search")
+def searched_name(ranking: RunRecord) -> str:
+    """Return the name of the job whose weights a ranking of a figure evaluates; the figure may have moved."""
+    return "/".join(Path(ranking.config["run"]).parts[-3:])
 
 
 def _transfers(scale: Scale, out: Path, given: Options, resolve: Resolve) -> list[FigureJob]:

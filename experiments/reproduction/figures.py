@@ -15,6 +15,7 @@ from typing import Any
 
 from nasbench1shot1.experiments.reproduction.black_box_figures import BLACK_BOX_FIGURES
 from nasbench1shot1.experiments.reproduction.collapse_figures import COLLAPSE_FIGURES
+from nasbench1shot1.experiments.reproduction.costs import CONTROLLER
 from nasbench1shot1.experiments.reproduction.method_figures import BELOW_FULL, METHOD_FIGURES
 from nasbench1shot1.experiments.reproduction.nasbench201_figures import NASBENCH_201_FIGURES
 from nasbench1shot1.experiments.reproduction.nats_bench_figures import NATS_BENCH_FIGURES
@@ -101,6 +102,54 @@ def _searches(number: int, title: str, panels: tuple[Panel, ...], epochs: int = 
         setting=f"{_PAPER}, {epochs} epochs, 6 seeds",
     )
     return replace(found, **fields)
+
+
+RANKED_EPOCHS = {"full": 5, "medium": 4, "quick": 3}
+"""Number of ranked epochs of a search in figure 3, evenly spaced (paper: every tenth epoch)."""
+_RANKINGS: dict[str, dict[str, Any]] = {
+    "full": {"architectures": "all", "images": "1000"},
+    "medium": {"architectures": "400", "images": "1000", "resamples": 100},
+    "quick": {"architectures": "100", "images": "200", "resamples": 10},
+}
+"""Options of the rankings by scale. The paper evaluates on the 10,000 test images of CIFAR-10."""
+
+
+def _ranked_searches() -> Figure:
+    """Return figure 2, whose searches save the weights that figure 3 ranks."""
+    found = _searches(2, "five one-shot optimizers", _space_panels(_ALL_METHODS))
+    kept: dict[str, Any] = {
+        name: replace(scale, kept_epochs=RANKED_EPOCHS[name]) for name, scale in found.scales.items()
+    }
+    return replace(found, **kept)
+
+
+def _rankings(searches: Figure) -> Figure:
+    """Return figure 3, the rankings of the searches of figure 2."""
+
+    def scale(name: str) -> Scale:
+        # the paper ranks 100 architectures that the controller draws
+        of_enas: Options = {"architectures": CONTROLLER} if name == "full" else {}
+        curves = {
+            space: tuple(
+                Curve(curve.key, curve.label, {"search": space, **(of_enas if curve.key == "enas" else {})})
+                for curve in _ALL_METHODS
+            )
+            for space in PAPER_SPACES
+        }
+        panels = (Panel(space, SPACES[space], {}, curves[space], f"{space}-rankings") for space in PAPER_SPACES)
+        return Scale(tuple(panels), _RANKINGS[name], searches.scales[name].seeds)
+
+    return replace(
+        searches,
+        source="figure 3 of NAS-Bench-1Shot1",
+        title="one-shot versus true ranking",
+        runs="ranking",
+        drawing="rankings:RankingCurves",
+        full=scale("full"),
+        medium=scale("medium"),
+        quick=scale("quick"),
+        runs_of="figure2",
+    )
 
 
 def _studies(number: int, title: str, config_space: str, methods: tuple[str, ...], drawing: str) -> Figure:
@@ -193,14 +242,8 @@ def _longer_searches() -> Figure:
 _WEIGHT_DECAY = "weight decay of the weights, space"
 _DARTS_CUTOUT = "cutout during the search"
 _PAPER_FIGURES = {
-    "figure2": _searches(2, "five one-shot optimizers", _space_panels(_ALL_METHODS)),
-    "figure3": _searches(
-        3,
-        "one-shot versus true ranking",
-        _space_panels(_ALL_METHODS),
-        runs="ranking",
-        drawing="rankings:RankingCurves",
-    ),
+    "figure2": (_FIGURE_2 := _ranked_searches()),
+    "figure3": _rankings(_FIGURE_2),
     "figure4": _searches(4, f"{_WEIGHT_DECAY} 3", _method_panels("s3", _DECAYS)),
     "figure5": _trajectories(5, "cs2"),
     "figure7": _searches(7, "five one-shot optimizers, longer", _space_panels(_ALL_METHODS), 100),

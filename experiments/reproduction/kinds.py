@@ -152,8 +152,8 @@ class JobKind:
         outcome: returns the result of a finished run in a few words.
         done: returns the number of recorded units in a folder.
         recorded: returns the recorded options of a run.
-        free: options that may differ from a recorded run. Searches are scored again on the table in use, and their
-            device only matters if it is given.
+        free: options that may differ from a recorded run. Searches are scored again on the table in use, their device
+            only matters if it is given, and saving weights does not change their results.
         expense: returns a number by which the jobs of a seed are sorted, the largest first. Default: they are not.
         inapplicable: options of `reproduce` that do not apply.
         device: the default device.
@@ -177,7 +177,7 @@ class JobKind:
     outcome: Callable[[Any], str]
     done: Callable[[Path], int] = _lines
     recorded: Callable[[FigureJob], Options] = lambda job: job.record().config
-    free: tuple[str, ...] = ("table", "device")
+    free: tuple[str, ...] = ("table", "device", "keep_weights_every")
     expense: Callable[[Options], float] = lambda options: 0.0
     inapplicable: frozenset[str] = frozenset({"space", "seconds", "evaluations", "repeats"})
     device: str = "auto"
@@ -216,6 +216,8 @@ SEARCH = JobKind(
     outcome=_search_outcome,
     done=lambda folder: max(_lines(folder) - 1, 0),  # the first line is epoch 0
 )
+
+RANKED_SEARCH = replace(SEARCH, free=("table", "device"))  # a ranking needs the saved weights
 
 
 # Searches with the best configuration of a study, which must be finished first; the option "best" names it ------------
@@ -429,6 +431,7 @@ BLACK_BOX = JobKind(
 
 KINDS: Mapping[str, JobKind] = {
     "search": SEARCH,
+    "ranked search": RANKED_SEARCH,
     "transfer": TRANSFER,
     "ranking": RANKING,
     "study": STUDY,

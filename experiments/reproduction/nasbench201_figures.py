@@ -10,7 +10,7 @@ full: the published settings of `--preset original`: 50 epochs for DARTS, 250 fo
 this scale, all methods have the epochs of the scale, and the learning rates of Λ are fitted to their published lengths.
 """
 
-from nasbench1shot1.experiments.reproduction.parts import LAST, Curve, Figure, Options, Panel, Scale
+from nasbench1shot1.experiments.reproduction.parts import Curve, Figure, Options, Panel, Scale
 
 SPACE = "nb201"
 OWNER = "nas201-table5"
@@ -52,16 +52,16 @@ _SETTING = "16 channels × 15 cells, 25,000 + 25,000 images, 50 (DARTS) or 250 e
 def _searches(source: str, title: str, drawing: str, *panels: str) -> Figure:
     """Return a figure of some panels of the searches."""
     shown = tuple(_PANELS[key] for key in panels)
-    own: Options = {"threads": 1, "preset": "original", "keep_weights_every": LAST}
+    own: Options = {"threads": 1, "preset": "original"}
     by_optimizer = {name: {"epochs": epochs} for name, epochs in EPOCHS.items()}
     return Figure(
         source=f"{source} of NAS-Bench-201",
         title=title,
         runs="search",
         drawing=f"nasbench201:{drawing}",
-        full=Scale(shown, {"scale": "full", **own, "epochs": 250}, (0, 1, 2), by_optimizer),
-        medium=Scale(shown, {"scale": "medium", **own, "epochs": 40}, tuple(range(10))),
-        quick=Scale(shown, {"scale": "quick", **own, "epochs": 15}, (0, 1)),
+        full=Scale(shown, {"scale": "full", **own, "epochs": 250}, (0, 1, 2), by_optimizer, kept_epochs=1),
+        medium=Scale(shown, {"scale": "medium", **own, "epochs": 40}, tuple(range(10)), kept_epochs=1),
+        quick=Scale(shown, {"scale": "quick", **own, "epochs": 15}, (0, 1), kept_epochs=1),
         setting=_SETTING,
         runs_of="" if source == "table 5" else OWNER,
     )

@@ -5,8 +5,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 Options = Mapping[str, Any]
-LAST = "last"
-"""As the option `keep_weights_every` of a figure: searches save the weights of their last epoch only."""
 
 
 @dataclass(frozen=True)
@@ -26,12 +24,26 @@ class Curve:
 
 @dataclass(frozen=True)
 class Panel:
-    """The curves that are drawn together; `options` apply to all of them."""
+    """The curves that are drawn together.
+
+    Attributes:
+        key: its name in `--only`.
+        title: its title.
+        options: options of the runs of all its curves.
+        curves: the curves.
+        own_folder: the name of its folder, if this is not its key.
+    """
 
     key: str
     title: str
     options: Options
     curves: tuple[Curve, ...]
+    own_folder: str = ""
+
+    @property
+    def folder(self) -> str:
+        """The name of its folder."""
+        return self.own_folder or self.key
 
 
 @dataclass(frozen=True)
@@ -44,6 +56,7 @@ class Scale:
         seeds: seeds of every curve.
         by_optimizer: options for the runs of one optimizer, by its name.
         more_seeds: further seeds of some curves, by their keys; these runs come last. Given seeds replace both.
+        kept_epochs: number of evenly spaced epochs after which searches save their weights; 1 is the last one.
     """
 
     panels: tuple[Panel, ...]
@@ -51,6 +64,7 @@ class Scale:
     seeds: tuple[int, ...] = (0,)
     by_optimizer: Mapping[str, Options] = field(default_factory=dict)
     more_seeds: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    kept_epochs: int = 0
 
     def options_of(self, panel: Panel, curve: Curve) -> dict[str, Any]:
         """Return the options of the runs of a curve."""

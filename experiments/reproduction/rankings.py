@@ -16,7 +16,7 @@ from nasbench1shot1.display.style import AnyStyle, tone, tones
 from nasbench1shot1.experiments.correlation.record import Ranking
 from nasbench1shot1.experiments.correlation.truth import headline_place, places, rows_at, true_errors
 from nasbench1shot1.experiments.rank_correlation import spearman
-from nasbench1shot1.experiments.reproduction.figure_jobs import search_folder
+from nasbench1shot1.experiments.reproduction.figure_jobs import searched_name
 from nasbench1shot1.experiments.reproduction.results import CurveResults, Found, with_spread
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.one_shot_search.captions import scale_text
@@ -153,7 +153,7 @@ class RankingCurves(CurveResults):
         ax.grid(alpha=0.25)
 
     def _title(self) -> str:
-        configs = [open_search(search_folder(ranking.folder)).config for ranking in self.runs]  # may have moved
+        configs = [open_search(run.folder.parents[2] / searched_name(run)).config for run in self.runs]
         size = f"{counted(configs[0]['epochs'], 'epoch')}, {self.seeds_text}"
         return self.title(scale_text(configs), size)
 

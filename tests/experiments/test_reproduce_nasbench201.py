@@ -28,12 +28,11 @@ from nasbench1shot1.experiments.reproduction.nasbench201_figures import (
     OWNER,
     RUNNING,
 )
-from nasbench1shot1.experiments.reproduction.parts import LAST
 from nasbench1shot1.experiments.reproduction.reproducing import reproduce, show_figure_plan
 
 ONLY = ["any/gdas", "running/random-ws", "batch/random-ws"]
 FEW = {"candidates": 2, "candidate_batches": 1, "finalists": 1}
-OPTIONS = {**TINY, "epochs": 2, "threads": 1, "preset": "original", "keep_weights_every": LAST, "device": "cpu"}
+OPTIONS = {**TINY, "epochs": 2, "threads": 1, "preset": "original", "device": "cpu"}
 PLACES = [("cifar10", "validation"), ("cifar10", "test"), ("cifar100", "test"), ("ImageNet16-120", "test")]
 """What the bundled table has of every network."""
 
@@ -106,7 +105,7 @@ def test_figures_have_the_searches_of_table_5(tmp_path):
         assert {job.panel for job in jobs} == {ANY, RUNNING if name.endswith("7") else BATCH}
         assert all(whole[job.name].options == job.options and whole[job.name].folder == job.folder for job in jobs)
     jobs = planned("nas201-table7", tmp_path)
-    searches = [job for job in jobs if job.kind == "search"]
+    searches = [job for job in jobs if job.kind == "ranked search"]
     assert len(searches) == 8 and all(whole[job.name].options == job.options for job in searches)
     rankings = [job for job in jobs if job.kind == "ranking"]
     assert len(rankings) == 16 and {job.options["batch_norm"] for job in rankings} == {"batch-in-cells", "running"}

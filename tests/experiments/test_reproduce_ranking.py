@@ -2,6 +2,7 @@
 
 import re
 import shutil
+from dataclasses import replace
 
 import pandas
 import pytest
@@ -17,6 +18,7 @@ from nasbench1shot1.experiments.claims.catalogue import judged, selected
 from nasbench1shot1.experiments.claims.evidence import Records
 from nasbench1shot1.experiments.claims.verdicts import UNDECIDED
 from nasbench1shot1.experiments.reproduction import figure_jobs
+from nasbench1shot1.experiments.reproduction.figures import FIGURES
 from nasbench1shot1.one_shot_search import estimate
 
 ARGUMENTS = ["reproduce", "figure3", "--scale", "quick", "--only", "s1/darts", "--epochs", "2", "--workers", "2"]
@@ -25,10 +27,10 @@ STEM = "figure3-s1-darts"
 
 @pytest.fixture
 def tiny(monkeypatch, tmp_path):
-    shrink(monkeypatch, "figure3")
+    shrink(monkeypatch, "figure2")
+    rankings = FIGURES["figure3"]
     tiny = {"architectures": "8", "images": "40", "resamples": 3}
-    monkeypatch.setitem(figure_jobs.RANKING, "quick", tiny)
-    monkeypatch.setitem(figure_jobs.RANKED_EPOCHS, "quick", 2)
+    monkeypatch.setitem(FIGURES, "figure3", replace(rankings, quick=replace(rankings.quick, options=tiny)))
     with quick_ranking():
         yield tmp_path / "figure"
 
@@ -38,6 +40,7 @@ def run(out, *more):
 
 
 def test_the_figure_end_to_end(tiny, monkeypatch, capsys):
+    figure_2 = [argument.replace("figure3", "figure2") for argument in [*ARGUMENTS, "--out", str(tiny)]]
     with monkeypatch.context() as patch:
         fork_jobs(patch)
         run(tiny, "--seeds", "0")  # in a separate process
@@ -50,7 +53,7 @@ def test_the_figure_end_to_end(tiny, monkeypatch, capsys):
         *((budget, "validation") for budget in (4, 12, 36, 108)),
         (108, "test"),
     }
-    rankings = [nb.open_run(tiny / "s1" / "darts" / f"seed-{seed}") for seed in (0, 1)]
+    rankings = [nb.open_run(tiny / "s1-rankings" / "darts" / f"seed-{seed}") for seed in (0, 1)]
     space, table, losses = nb.search_space("s1"), nb.load_table(), []
     for ranking in rankings:
         scores = ranking.scores(2)
@@ -88,13 +91,20 @@ def test_the_figure_end_to_end(tiny, monkeypatch, capsys):
     run(tiny)  # all is finished
     assert f"{work}; 4 are finished" in capsys.readouterr().out
     before = (tiny / f"{STEM}.csv").read_bytes()
-    shutil.rmtree(tiny / "s1" / "darts" / "seed-0")  # a search without its ranking
+    cli.main([*figure_2, "--draw-only"])
+    assert len(pandas.read_csv(tiny / "figure2-s1-darts.csv")) == 3  # epochs
+    shutil.rmtree(tiny / "s1-rankings" / "darts" / "seed-0")  # a search without its ranking
     run(tiny)
     printed = capsys.readouterr().out
     assert "3 are finished\n2 epochs to go" in printed  # both epochs are ranked; the search is finished
     assert (tiny / f"{STEM}.csv").read_bytes() == before
     with exits(capsys, "--precision float32", "bfloat16"):
         run(tiny, "--precision", "bfloat16")
+    config = tiny / "s1" / "darts" / "seed-0" / "config.json"
+    config.write_text(config.read_text().replace('"keep_weights_every": 1', '"keep_weights_every": 0'))
+    with exits(capsys, "--keep-weights-every 0", "needs 1"):
+        run(tiny)
+    cli.main(figure_2)  # needs no weights
 
 
 def test_a_dry_run_lists_searches_and_rankings(tiny, capsys, monkeypatch):
@@ -118,12 +128,14 @@ def test_at_the_full_scale_all_architectures_are_ranked_and_enas_draws(tmp_path)
         assert (job.options["epochs"], search.options["keep_weights_every"], search.units) == ("every:10", 10, 50)
         assert job.search == search.options and job.options["run"] == str(search.folder)
         assert (search.stage, job.stage) == (0, 1)
-        name = f"{job.panel}/{job.curve}/seed-0"
-        assert (job.units, job.units_done(), job.name, search.name) == (5, 0, name, f"{name}-search")
+        name = f"{job.curve}/seed-0"
+        assert (job.units, job.units_done()) == (5, 0)
+        assert (search.name, job.name) == (f"{search.panel}/{name}", f"{job.panel}-rankings/{name}")
 
 
 def test_too_few_images_are_reported_before_any_search(tmp_path, capsys, monkeypatch):
-    monkeypatch.setitem(figure_jobs.RANKING, "full", {"architectures": "all", "images": "2000"})
+    rankings = FIGURES["figure3"]
+    monkeypatch.setitem(FIGURES, "figure3", replace(rankings, full=replace(rankings.full, options={"images": "2000"})))
     out = tmp_path / "figure"
     with pytest.raises(SystemExit):
         cli.main(["reproduce", "figure3", "--images", "cifar10-sample", "--epochs", "1", "--out", str(out)])
