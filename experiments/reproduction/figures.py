@@ -182,6 +182,33 @@ def _importances(number: int) -> Figure:
     return replace(found, pooling=None)
 
 
+def _tuners() -> Figure:
+    """Return the comparison of tuners of GDAS, with about equal numbers of searches.
+
+    quick: searches as at the quick scale, except for fewer images and 16 epochs.
+    """
+
+    def panels(brackets_of_random: int) -> tuple[Panel, ...]:
+        curves = (
+            Curve("gdas-bohb", "GDAS tuned by BOHB", {"tuner": "bohb"}),
+            Curve("gdas-smac", "GDAS tuned by SMAC", {"tuner": "smac"}),
+            Curve("gdas-random", "GDAS tuned by random search", {"tuner": "random", "iterations": brackets_of_random}),
+        )
+        return _space_panels(curves, optimizer="gdas", config_space="cs2")
+
+    quick = {"scale": "quick", "threads": 1, "images_per_half": 640, "eta": 2, "iterations": 6, "epochs": 16}
+    return Figure(
+        source="",
+        title="tuners of GDAS over time, cs2",
+        runs="study",
+        drawing="trajectories:Trajectories",
+        full=Scale(panels(94), {**_FULL, "eta": 2, "iterations": 64, "epochs": 100}, (0, 1, 2)),
+        quick=Scale(panels(9), quick, tuple(range(10))),
+        pooling=Pooling("study"),
+        joins="studies",
+    )
+
+
 def _transfers() -> Figure:
     """Return table 2, whose searches have the images of the studies."""
     panels = _space_panels(_TRANSFERS, ("s1", "s2"))
@@ -278,6 +305,7 @@ FIGURES: dict[str, Figure] = {
     **METHOD_FIGURES,
     **COLLAPSE_FIGURES,
     "longer-searches": _longer_searches(),
+    "tuners": _tuners(),
 }
 """All figures and tables by name: figures of NAS-Bench-1Shot1 by number, its table, figures of other papers, and own
 studies."""

@@ -324,7 +324,8 @@ def _study_size(runs: int, options: Options) -> str:
 
 def _check_study(job: FigureJob) -> None:
     """Raise UserError if a package or the images are missing."""
-    require_extra("hpbandster")
+    for package in ("hpbandster", *(["smac"] if job.options["tuner"] == "smac" else [])):
+        require_extra(package)
     _check_images(job)
 
 

@@ -1,4 +1,4 @@
-"""Figures 5, 14 and 15 of NAS-Bench-1Shot1: incumbents of studies over simulated time."""
+"""Incumbents of studies over simulated time: figures 5, 14 and 15 of NAS-Bench-1Shot1, and the comparison of tuners."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -16,8 +16,8 @@ from nasbench1shot1.experiments.reproduction.parts import LABELS, Panel
 from nasbench1shot1.experiments.reproduction.results import Results, in_front, with_spread
 from nasbench1shot1.experiments.rescoring import rescore_study
 from nasbench1shot1.experiments.tuning.trajectory import Curve, average, draw_trajectories, trajectory
+from nasbench1shot1.ground.errors import alternatives
 from nasbench1shot1.one_shot_search.captions import provenance, scale_text
-from nasbench1shot1.tuning.record import Study
 
 if TYPE_CHECKING:
     from nasbench1shot1.display import axes
@@ -33,12 +33,12 @@ class StudyResults(Results):
 
     def plan_title(self) -> str:
         """Return the title, with the searches and the plan of the studies."""
-        study, plan = self.runs[0], self.runs[0].options.brackets
-        budgets = ", ".join(map(str, plan.budgets))
+        plans = [study.options.brackets for study in self.runs]
+        counts = alternatives(map(str, sorted({plan.planned for plan in plans})))
+        budgets = ", ".join(map(str, sorted({budget for plan in plans for budget in plan.budgets})))
         number = "one study" if self.seeds == 1 else f"{self.seeds} studies"
-        scale = scale_text([{**each.shared_options, **each.config} for each in self.runs])
-        assert isinstance(study, Study)
-        return self.title(scale, f"{plan.planned} searches of {budgets} epochs per study, {number}")
+        scale = scale_text([{**study.shared_options, **study.config} for study in self.runs])
+        return self.title(scale, f"{counts} searches of {budgets} epochs per study, {number}")
 
     def proposals(self) -> str:
         """Return a sentence that counts model-based proposals and diverged searches."""
@@ -66,7 +66,7 @@ class Trajectories(StudyResults):
         frames, tuned = iter(self.frames), []
         for found in self.found:
             incumbents = [frame for frame in (trajectory(next(frames)) for _ in found.runs) if len(frame)]
-            method = str(found.curve.options["optimizer"])
+            method = str(found.curve.options.get("optimizer") or found.curve.options["tuner"])
             if incumbents:
                 tuned.append((found.panel, Curve(found.curve.key, found.curve.label, method, TUNED, incumbents)))
         return [*tuned, *self._black_box()] if tuned else []

@@ -224,7 +224,7 @@ def test_without_a_name_the_figures_are_listed(capsys):
     last = ["table2", "nas101-figure7", "nas101-figure8", "nas201-figure6"]
     last += [f"nas201-{part}" for part in ("table5", "table7", "figure7", "figure8")]
     last += [f"nats-{part}{space}" for part in ("figure6", "figure7", "table4") for space in ("", "-size")]
-    last += ["methods", "methods-nb201", "methods-size", "nas201-collapse", "longer-searches"]
+    last += ["methods", "methods-nb201", "methods-size", "nas201-collapse", "longer-searches", "tuners"]
     assert list(ALL_FIGURES) == [*(f"figure{number}" for number in numbers), *last]
     assert "full: 90 × 50 epochs" in lines[1]
     assert "  medium: 180 × 40 to 160 epochs" in lines
