@@ -23,7 +23,7 @@ from nasbench1shot1.experiments.claims.tables import (
     accuracies,
     below_best,
     counts,
-    kind_counts,
+    counts_by_kind,
     schedule,
     top_correlations,
 )
@@ -102,7 +102,7 @@ CLAIMS = (
         "The search space has 15,625 cells. 12,751 topologies are distinct if equivalences due to skip connections are "
         "identified, and 6,466 if those due to zeroized edges are identified, too.",
         TableTest(
-            compute=partial(kind_counts, "nb201", {"all": 15_625, "unique_skip_connect": 12_751, "unique": 6_466}),
+            compute=partial(counts_by_kind, "nb201", {"all": 15_625, "unique_skip_connect": 12_751, "unique": 6_466}),
             command="nb1shot1 space nb201",
             how="The cells and topologies are enumerated.",
         ),

@@ -88,7 +88,7 @@ def counts(published: Mapping[str, int], kind: str, *rules: str | None, toleranc
     return [_counted(space, number, ours[space], tolerance, by_rule) for space, number in published.items()]
 
 
-def kind_counts(space: str, published: Mapping[str, int]) -> Sequence[Row]:
+def counts_by_kind(space: str, published: Mapping[str, int]) -> Sequence[Row]:
     """Return a row for each kind of architectures of a space, with published numbers by kind."""
     found = search_space(space)
     words = {kind: found.kind_descriptions.get(kind, kind) for kind in published}

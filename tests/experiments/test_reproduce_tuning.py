@@ -73,6 +73,33 @@ def test_the_quick_scale_has_the_sizes_of_the_shown_results(name, batch_size, tm
         assert job.options.get("batch_size") == batch_size  # cs3 tunes it
 
 
+@pytest.mark.parametrize(("scale", "counts"), [("full", (280, 280, 282)), ("quick", (26, 26, 27))])
+def test_tuners_are_compared_with_about_equal_numbers_of_searches(scale, counts, tmp_path):
+    jobs = planned("tuners", tmp_path, scale=scale, only=["s2"], seeds=[0], images="cifar10-sample")
+    plans = {job.options["tuner"]: tuning_options(job.options).brackets for job in jobs}
+    assert {name: plan.planned for name, plan in plans.items()} == dict(
+        zip(("bohb", "smac", "random"), counts, strict=True)
+    )
+    longest = plans["bohb"].budgets[-1]
+    assert plans["bohb"].budgets == plans["smac"].budgets == (longest // 4, longest // 2, longest)
+    assert plans["random"].budgets == (longest,)
+    free = {"tuner", "iterations"}
+    (shared,) = {tuple(sorted((k, v) for k, v in job.options.items() if k not in free)) for job in jobs}
+    assert dict(shared)["optimizer"] == "gdas"
+
+
+def test_the_picture_of_tuners_has_a_curve_for_each(tmp_path):
+    jobs = planned("tuners", tmp_path, only=["s1"], seeds=[0], iterations=1)
+    for job in jobs:
+        tune(out=job.folder, **job.options)
+    results = open_figure("tuners", ["s1"]).results(jobs, load_table())
+    assert [row[1] for row in results.rows()] == ["gdas-bohb", "gdas-smac", "gdas-random"]
+    text = drawn_text(results)
+    assert "GDAS tuned by SMAC" in text and "3 or 7 searches of 4, 8, 16 epochs per study, one study" in text
+    colours = {line.get_color() for line in results.draw().axes[0].get_lines() if len(line.get_xdata()) > 1}
+    assert len(colours) == 3
+
+
 def test_epochs_set_the_budgets(tmp_path):
     (job,) = planned("figure5", tmp_path, only=["s1/gdas"], epochs=8, seeds=[3])
     plan = tuning_options(job.options).brackets
