@@ -8,6 +8,9 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --co
 SOURCES := setup.py pyproject.toml constraints.txt \
 	$(wildcard nasbench1shot1/*.py nasbench1shot1/*/*.py nasbench1shot1/*/*/*.py search_spaces/*.py optimizers/*.py optimizers/*/*.py experiments/*.py experiments/*/*.py)
 
+# Not ".": users save their own scripts beside the README.
+CODE := setup.py mkdocs_hooks.py nasbench1shot1 search_spaces optimizers experiments tests benchmarks examples docs
+
 .PHONY: demo test lint pytest docs explore bench clean
 
 demo: $(VENV)/.core  ## search on the bundled images and table, about 35 s on one core; draws the regret curve
@@ -24,8 +27,8 @@ explore: $(VENV)/.dev  ## property tests with new random examples; a failure pri
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m hypothesis --hypothesis-profile explore --numprocesses auto --maxprocesses 8
 
 lint: $(VENV)/.dev
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
+	$(BIN)/ruff check $(CODE)
+	$(BIN)/ruff format --check $(CODE)
 	cd docs && $(abspath $(BIN))/mypy --config-file ../pyproject.toml  # in another folder, so that mypy reads the installed package
 	cd docs && $(abspath $(BIN))/lint-imports --no-logo --no-cache --config ../pyproject.toml
 

@@ -144,6 +144,11 @@ def _checked_space(name: str, found: Any) -> "SearchSpace":
     raise InvalidInputError(f"'{name}' is {what}, such as my_module:SPACE")
 
 
+def name_of_optimizer(optimizer: str | type) -> str:
+    """Return the name with which another process can find an optimizer: "module:Class" for a class."""
+    return optimizer if isinstance(optimizer, str) else f"{optimizer.__module__}:{optimizer.__qualname__}"
+
+
 def name_of_space(space: "SearchSpace") -> str:
     """Return the name with which another process can find a space: a registered name, or "module:object".
 
@@ -332,7 +337,7 @@ def with_names(options: Mapping[str, Any]) -> dict[str, Any]:
 
     found = dict(options)
     if isinstance(method := found.get("optimizer"), type):  # perhaps a notebook's own
-        found["optimizer"] = f"{method.__module__}:{method.__qualname__}"
+        found["optimizer"] = name_of_optimizer(method)
     elif method is not None:
         named = getattr(method, "reference", method)  # an nb.AskTell is recorded by the name of its function
         found["optimizer"] = GROUPS["optimizers"].listed_name(named)

@@ -118,6 +118,10 @@ def test_python_examples_run(page, tiny, monkeypatch):
         monkeypatch.setattr(image_set, "read_sample", lambda: few)
     if page == "docs/spaces.md":  # draws the architectures of a search
         nb.search("darts", scale="quick", out="runs/darts-s1-0", console=Console(quiet=True))
+    if page == "docs/black_box.md":  # imports the class of an earlier example
+        (lucky,) = [block for block in blocks(page, "python") if "class Lucky" in block]
+        (tiny / "lucky.py").write_text(lucky)
+        monkeypatch.syspath_prepend(tiny)
     names: dict[str, object] = {}
     for block in blocks(page, "python"):
         exec(compile(block, page, "exec"), names)  # a later example may build on an earlier one

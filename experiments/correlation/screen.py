@@ -10,6 +10,7 @@ from rich.table import Table as Screen
 
 from nasbench1shot1.experiments.correlation.options import ALL
 from nasbench1shot1.experiments.correlation.record import BY_EPOCH, CORRELATIONS, SCATTER
+from nasbench1shot1.ground.errors import option
 from nasbench1shot1.ground.files import PictureFormat, picture_name
 from nasbench1shot1.ground.progress import ProgressDisplay
 from nasbench1shot1.ground.text import counted, duration, line_printer, percent
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from nasbench1shot1.tables.table import Table
 
 UNDEFINED = "undefined"
+LONG = 3600
+"""Seconds of evaluation above which the announcement advises a sample of architectures."""
 
 
 def announce(state: "RankingState", table: "Table", out: Any, expected: "Expectation", console: Console) -> None:
@@ -44,6 +47,8 @@ def announce(state: "RankingState", table: "Table", out: Any, expected: "Expecta
     if table.partial_note:
         print_line(table.partial_note)
     print_line(_duration_text(expected))
+    if options.architectures == ALL and expected.evaluation > LONG:
+        print_line(f"A sample takes less time: stop this, and add {option('architectures', 400)}.")
 
 
 def _duration_text(expected: "Expectation") -> str:

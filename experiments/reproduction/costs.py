@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 from nasbench1shot1.black_box_search.options import black_box_options
 from nasbench1shot1.black_box_search.repeats import Repeats, table_of_study
+from nasbench1shot1.experiments.correlation.options import CONTROLLER
 from nasbench1shot1.experiments.correlation.state import CONTROLLER_DRAWS
 from nasbench1shot1.experiments.reproduction.parts import Options
 from nasbench1shot1.ground.errors import UserError
@@ -26,8 +27,6 @@ LOOK_UPS = 0.25e9
 RECORD_OF_SEARCH = 4_000
 SCORED = 40
 """Bytes that a ranking stores for each architecture."""
-CONTROLLER = "controller"
-"""The value of `architectures` with which a ranking evaluates samples of ENAS's controller."""
 
 
 class Costed(Protocol):

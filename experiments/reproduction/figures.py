@@ -13,9 +13,9 @@ NATS-Bench: see `nats_bench_figures`.
 from dataclasses import replace
 from typing import Any
 
+from nasbench1shot1.experiments.correlation.options import CONTROLLER
 from nasbench1shot1.experiments.reproduction.black_box_figures import BLACK_BOX_FIGURES
 from nasbench1shot1.experiments.reproduction.collapse_figures import COLLAPSE_FIGURES
-from nasbench1shot1.experiments.reproduction.costs import CONTROLLER
 from nasbench1shot1.experiments.reproduction.method_figures import BELOW_FULL, METHOD_FIGURES
 from nasbench1shot1.experiments.reproduction.nasbench201_figures import NASBENCH_201_FIGURES
 from nasbench1shot1.experiments.reproduction.nats_bench_figures import NATS_BENCH_FIGURES

@@ -36,7 +36,7 @@ from nasbench1shot1.ground.text import counted, line_printer
 from nasbench1shot1.jobs.job import Workers, is_started
 from nasbench1shot1.jobs.pool import WorkerOptions, run_jobs
 from nasbench1shot1.runs.devices import USUAL
-from nasbench1shot1.runs.folder import read_object
+from nasbench1shot1.runs.folder import CONFIG, read_object
 from nasbench1shot1.runs.lock import locked
 from nasbench1shot1.runs.options import absolute_file
 
@@ -348,7 +348,9 @@ def mark_folder(folder: Path, name: str) -> None:
 
 
 def check_belongs_to(folder: Path, name: str) -> None:
-    """Raise InvalidInputError if a folder belongs to another figure, DamagedFileError if its mark is damaged."""
+    """Raise InvalidInputError if a folder holds a run or another figure, DamagedFileError if its mark is damaged."""
+    if (folder / CONFIG).exists():
+        raise InvalidInputError(f"{folder} holds a run: choose another {option('out')}")
     if (folder / MARK).is_file() and (other := read_object(folder / MARK).get("figure")) != name:
         raise InvalidInputError(f"{folder} holds {other}, not {name}: choose another {option('out')}")
 

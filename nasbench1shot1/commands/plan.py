@@ -41,7 +41,7 @@ class Plan:
     figure: FigureName = None
     """Figure or table, as in nb1shot1 reproduce. Default: all, with one line for each."""
     scale: Literal["full", "medium", "quick"] = "full"
-    """full: the paper's setting; medium: hours on a CPU; quick: minutes."""
+    """full: the paper's setting; medium: days on a CPU; quick: minutes to hours on a CPU."""
     only: str | None = None
     """Parts of the figure, as in nb1shot1 reproduce. Default: the whole figure."""
     seeds: Seeds | None = None
@@ -125,6 +125,7 @@ class Plan:
 
         if unfit := [name for name in ("only", "seeds", *given) if name in self.named]:
             raise InvalidInputError(f"{option(unfit[0])} is for the plan of a single figure: name the figure")
+        print_to_stderr("The work of all figures is counted, which takes about half an hour; name one for less.")
         made = plan_all(self.scale, self.gpus, print_to_stderr)
         if self.page is not None:
             made.write_page(self.page)

@@ -57,8 +57,8 @@ class Reproduce:
     figure: FigureName = None
     """Figure or table. Names without a prefix refer to NAS-Bench-1Shot1. Default: list the figures."""
     scale: Literal["full", "medium", "quick"] = "full"
-    """full: the paper's setting, for GPUs; medium: hours on a CPU, with official images; quick: minutes, but too small
-    to rank methods."""
+    """full: the paper's setting, for GPUs; medium: days on a CPU, with official images; quick: minutes to hours on a
+    CPU, but too small to rank methods."""
     out: Path | None = None
     """Folder of the runs, the picture and the CSV file. Default: reproduce/FIGURE-SCALE."""
     only: str | None = None
@@ -164,5 +164,5 @@ def _list() -> None:
     print_to_stdout("\n27 × 280 runs: 27 studies of 280 searches each, by nb1shot1 tune")
     print_to_stdout("15 × 150 trainings: 150 architectures trained in each of 15 sizes of the proxy")
     print_to_stdout("90 × 50 epochs: 90 searches of 50 epochs each")
-    print_to_stdout("full: the paper's setting; medium: hours on a CPU; quick: minutes")
+    print_to_stdout("full: the paper's setting; medium: days on a CPU; quick: minutes to hours on a CPU")
     print_to_stdout("nb1shot1 reproduce FIGURE --scale quick")

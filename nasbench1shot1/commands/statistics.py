@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from nasbench1shot1.experiments.space_statistics.analysis import Analysis
     from nasbench1shot1.tables.table import Table
 
-SUMMARY = "summary.json"
-
 
 @dataclass(frozen=True)
 class Statistics:
@@ -62,9 +60,9 @@ class Statistics:
 
     def run(self) -> None:
         """Run the analyses, write and print the results; raises UserError if none could be run."""
-        from nasbench1shot1.experiments.space_statistics.catalogue import analyses_of, check_options
+        from nasbench1shot1.experiments.space_statistics.catalogue import SUMMARY, analyses_of, check_options, check_out
         from nasbench1shot1.ground.errors import UserError
-        from nasbench1shot1.ground.files import check_writable, write_json
+        from nasbench1shot1.ground.files import write_json
         from nasbench1shot1.registry import import_trusted
         from nasbench1shot1.tables.table import load_table
 
@@ -74,7 +72,7 @@ class Statistics:
         analyses, asked = analyses_of(table, self.names), self._given_options()
         check_options(analyses, table, {name: value not in (None, False) for name, value in asked.items()})
         out = self.out or Path("statistics") / table.id
-        check_writable(out)
+        check_out(out, table)
         answers, refusals = {}, {}
         for name, analysis in analyses.items():
             try:

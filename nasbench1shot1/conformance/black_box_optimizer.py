@@ -16,6 +16,7 @@ from nasbench1shot1.black_box_search.options import black_box_options
 from nasbench1shot1.black_box_search.record import BlackBoxStudy
 from nasbench1shot1.black_box_search.repeats import Repeats, table_of_study
 from nasbench1shot1.black_box_search.simulation import Limits, TableTrainings, TrainingResult, simulate
+from nasbench1shot1.registry import name_of_optimizer
 from nasbench1shot1.runs.writer import RunWriter
 from nasbench1shot1.space import SearchSpace
 from nasbench1shot1.tables.bounds import Bounds
@@ -41,8 +42,8 @@ class BlackBoxOptimizerConformance:
     trainings: ClassVar[int] = 40
 
     @pytest.fixture
-    def optimizer(self) -> str:
-        """Return the optimizer's name, or "module:Class"."""
+    def optimizer(self) -> str | type[BlackBoxOptimizer]:
+        """Return the optimizer's class, its name, or "module:Class"."""
         raise NotImplementedError("override the fixture 'optimizer'")
 
     @pytest.fixture
@@ -56,9 +57,10 @@ class BlackBoxOptimizerConformance:
         return str(request.param)
 
     @pytest.fixture
-    def study_options(self, optimizer: str, options: dict[str, Any]) -> dict[str, Any]:
+    def study_options(self, optimizer: str | type[BlackBoxOptimizer], options: dict[str, Any]) -> dict[str, Any]:
         """Return all options of a study except its space."""
-        return {"optimizer": optimizer, "evaluations": self.trainings, "repeats": SEARCHES, **options}
+        name = name_of_optimizer(optimizer)
+        return {"optimizer": name, "evaluations": self.trainings, "repeats": SEARCHES, **options}
 
     @pytest.fixture
     def study(self, study_options: dict[str, Any]) -> Callable[..., BlackBoxStudy]:

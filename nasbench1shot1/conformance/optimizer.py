@@ -50,7 +50,7 @@ from nasbench1shot1.one_shot_search.record import Run
 from nasbench1shot1.one_shot_search.state import SearchState
 from nasbench1shot1.one_shot_search.weight_step import weight_step
 from nasbench1shot1.optimizer import Mixing, OneShotOptimizer
-from nasbench1shot1.registry import one_shot, search_space
+from nasbench1shot1.registry import name_of_optimizer, one_shot, search_space
 from nasbench1shot1.runs.checkpoints import load_checkpoint
 from nasbench1shot1.runs.folder import CHECKPOINT
 from nasbench1shot1.runs.options import names_without_effect
@@ -122,7 +122,7 @@ class OptimizerStepsConformance:
         tmp_path_factory: pytest.TempPathFactory,
     ) -> Callable[[str], dict[str, Any]]:
         """Return a function from a space's name to all options of a search on it, except the suite's own."""
-        name = optimizer if isinstance(optimizer, str) else f"{optimizer.__module__}:{optimizer.__qualname__}"
+        name = name_of_optimizer(optimizer)
         images = str(random_images(tmp_path_factory.getbasetemp()))
         return lambda space: {"optimizer": name, "space": space, "images": images, **options}
 

@@ -40,8 +40,8 @@ from nasbench1shot1.runs.lifecycle import list_names, locked_folder, occupied_er
 from nasbench1shot1.runs.lock import locked
 from nasbench1shot1.runs.next_command import resume_advice, resume_options
 from nasbench1shot1.runs.options import check_unchanged, required
-from nasbench1shot1.runs.overwriting import has_begun, moved_aside, restore_moved_aside
-from nasbench1shot1.runs.running import REPLACE, check_equal_options, check_resumed
+from nasbench1shot1.runs.overwriting import has_begun, moved_aside, replace_advice, restore_moved_aside
+from nasbench1shot1.runs.running import check_equal_options, check_resumed
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -192,13 +192,14 @@ def _check_is_free(folder: Path, wanted: Sequence[SearchOptions]) -> None:
     names = list_names(folder)
     if _hold_seeds(folder, names, wanted):
         return
+    advice = replace_advice(folder, SearchKind.REPLACES)
     if SEEDS in names:
         shared = {name: value for name, value in wanted[0].as_dict().items() if name != "seed"}
         with suppress(DamagedFileError):  # a damaged group is not replaced either
-            check_equal_options(folder, SearchGroup.open(folder).options, shared, SearchKind.WORD, REPLACE)
+            check_equal_options(folder, SearchGroup.open(folder).options, shared, SearchKind.WORD, advice)
     if names or (folder.exists() and not folder.is_dir()):
         is_finished = {CONFIG, SUMMARY} <= names or (SEEDS in names and _is_finished(folder))
-        raise occupied_error(folder, SEEDS in names or CONFIG in names, is_finished, REPLACE)
+        raise occupied_error(folder, SEEDS in names or CONFIG in names, is_finished, advice)
 
 
 def _hold_seeds(folder: Path, names: set[str], wanted: Sequence[SearchOptions]) -> bool:

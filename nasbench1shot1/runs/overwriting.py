@@ -111,6 +111,21 @@ def _move_aside(folder: Path, replaced: tuple[type, ...]) -> Path:
     return old
 
 
+def replace_advice(folder: Path, replaced: tuple[type, ...]) -> str:
+    """Return the beginning of the advice for a folder that is taken; empty if `overwrite` would not replace it.
+
+    Args:
+        folder: the folder.
+        replaced: the classes of records that may be replaced.
+    """
+    try:
+        check_is_replaceable(folder, replaced)
+        check_has_no_other_files(folder)
+    except UserError:
+        return ""
+    return f"replace it with {switch('overwrite')}, or "
+
+
 def check_is_replaceable(folder: Path, replaced: tuple[type, ...]) -> None:
     """Raise InvalidInputError unless a folder holds a run, or a group of runs, of the classes that may be replaced."""
     try:

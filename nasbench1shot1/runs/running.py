@@ -12,7 +12,7 @@ from nasbench1shot1.runs.folder import CONFIG, check_facts, description
 from nasbench1shot1.runs.kind import Begun, Kind
 from nasbench1shot1.runs.lifecycle import check_is_new, existing_run, new_run
 from nasbench1shot1.runs.machine import cpu_threads, environment
-from nasbench1shot1.runs.overwriting import moved_aside
+from nasbench1shot1.runs.overwriting import moved_aside, replace_advice
 from nasbench1shot1.runs.record import RunRecord
 from nasbench1shot1.runs.writer import RunWriter
 
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 Record = TypeVar("Record", bound=RunRecord)
-REPLACE = f"replace it with {switch('overwrite')}, or "
-"""The part of an error's advice for kinds of runs that can be overwritten."""
 
 
 def run(
@@ -79,7 +77,7 @@ def start_run(
         begun = kind.begin(options, None)  # first, because errors in options come before errors about the folder
         with moved_aside(folder, overwrite, kind.REPLACES) as recorded:
             _check_is_no_other(kind, folder, options)
-            check_is_new(folder, _advice(kind))
+            check_is_new(folder, replace_advice(folder, kind.REPLACES))
             record = kind.record_class(options)
             with new_run(folder, kind.WRITER, record) as writer:
                 writer.after_record = recorded
@@ -130,17 +128,14 @@ def _finish(
     return found
 
 
-def _advice(kind: "Kind[Any, Any, Any, Any]") -> str:
-    return REPLACE if kind.REPLACES else ""
-
-
 def _check_is_no_other(kind: "Kind[Any, Any, Any, Any]", folder: Path, options: Any) -> None:
     """Raise InvalidInputError if a folder holds a run with other options, and name one of these options."""
     found = None
     with suppress(InvalidInputError):  # another kind of run
         found = kind.open(folder) if (folder / CONFIG).is_file() else None
     if found is not None:
-        check_equal_options(folder, found.config, options.as_dict(), kind.WORD, _advice(kind))
+        advice = replace_advice(folder, kind.REPLACES)
+        check_equal_options(folder, found.config, options.as_dict(), kind.WORD, advice)
 
 
 def check_equal_options(

@@ -19,7 +19,7 @@ from nasbench1shot1.space import SearchSpace
 from nasbench1shot1.tables.columns import RESERVED, STANDARD, Column
 from nasbench1shot1.tables.description import METRIC_NAME, Meta
 from nasbench1shot1.tables.folder import Columns
-from nasbench1shot1.tables.formats import FileFormat, Progress, Report, Source
+from nasbench1shot1.tables.formats import OF_TRAININGS, FileFormat, Progress, Report, Source
 from nasbench1shot1.tables.frame_keys import KNOWN_DATASETS
 from nasbench1shot1.tables.from_frame import table_from_frame
 from nasbench1shot1.tables.to_frame import ARCHITECTURE, DATASET, parse_frame_name
@@ -47,7 +47,7 @@ class FrameFile(FileFormat):
     space: SearchSpace
     options: Mapping[str, Any] = field(default_factory=dict)
     ignored: Sequence[str] = ()
-    example = "a CSV or Parquet file with a row for each training"
+    example = OF_TRAININGS
 
     def recognises(self, path: Path) -> bool:
         """Return whether a file has the name of a CSV or Parquet file."""
@@ -89,14 +89,14 @@ def read_frame(path: Path, space: SearchSpace) -> "pandas.DataFrame":
     Texts of architectures and values of hyperparameters are read as they are; "" is a missing value. Numbers are read
     exactly, so that a frame that was written by `DataFrame.to_csv` comes back.
 
-    Raises InvalidInputError if the file cannot be read, two columns have one name, or a row has more or fewer values
-    than the header has names, as the last row of a file that was not written to its end.
+    Raises InvalidInputError if the file cannot be read or has no rows, two columns have one name, or a row has more or
+    fewer values than the header has names, as the last row of a file that was not written to its end.
     """
     import pandas
 
     try:
         if path.name.lower().endswith(".parquet"):
-            return pandas.read_parquet(path)
+            return _checked(pandas.read_parquet(path), path)
         names, problem = _header(path)
         if len(names) == 1 and (separator := next((mark for mark in ";\t" if mark in names[0]), None)):
             named = "semicolons" if separator == ";" else "tabs"
@@ -116,7 +116,7 @@ def read_frame(path: Path, space: SearchSpace) -> "pandas.DataFrame":
             index_col=False,
             **exact_floats(pandas.__version__),
         )
-        return frame
+        return _checked(frame, path)
     except InvalidInputError:
         raise
     except ImportError as error:
@@ -127,6 +127,12 @@ def read_frame(path: Path, space: SearchSpace) -> "pandas.DataFrame":
         raise InvalidInputError(
             f"{path} cannot be read ({_why(error)}): give a CSV file with one header line"
         ) from error
+
+
+def _checked(frame: "pandas.DataFrame", path: Path) -> "pandas.DataFrame":
+    if not len(frame):
+        raise InvalidInputError(f"{path} has no rows: give a file with a row for each training")
+    return frame
 
 
 def _header(path: Path) -> tuple[list[str], str]:

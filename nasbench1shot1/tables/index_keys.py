@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError
+from nasbench1shot1.ground.text import counted
 from nasbench1shot1.space import SearchSpace
 from nasbench1shot1.tables.columns import Rows
 from nasbench1shot1.tables.keys import Item, KeyColumn, RowKeys, wrong_benchmark_error
@@ -72,7 +73,8 @@ class IndexKeys(RowKeys):
         if (missing := indices[places] != wanted).any():
             name = self.architecture_at(int(wanted[missing][0])).network_id
             raise OutOfDomainError(
-                f"the table {self._table_id} has no row for '{name}': use one of its {len(indices):,} architectures"
+                f"the table {self._table_id} has no row for '{name}': use one of its "
+                f"{counted(len(indices), 'architecture')}"
             )
         return np.asarray(places, np.int64)
 

@@ -129,9 +129,16 @@ def _no_table_error(asked: str) -> InvalidInputError:
             f"give the table's name, {Path(asked).stem}"
         )
     return InvalidInputError(
-        f"there is no table in {asked}, and no table with this name: give a folder or one of "
+        f"there is no table in {asked}, and no table with this name: {_download_advice(asked)}give a folder or one of "
         f"{', '.join(available_tables())}{unset_hint()}"
     )
+
+
+def _download_advice(asked: str) -> str:
+    """Return the beginning of the advice for the table of an official file that can be downloaded; "" for others."""
+    official = ((name, file) for known in benchmarks() for name, file in known.downloads.items())
+    names = [name for name, file in official if Path(load(file, "an official file").file).stem == asked]
+    return f"run `nb1shot1 table download {names[0]}`, or " if names else ""
 
 
 def build_bundled_table(name: str, out: Path, report: Callable[[str], None]) -> None:

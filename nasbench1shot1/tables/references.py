@@ -80,9 +80,8 @@ def incomplete_coverage_error(
     if is_new:
         advice = ["add the missing ones"]
     if (present := len(found.rows)) and has_option:
-        advice.append(
-            f"add {option('reference', PRESENT)} to measure regret relative to the best of the {present:,} that it has"
-        )
+        best = "the only one" if present == 1 else f"the best of the {present:,}"
+        advice.append(f"add {option('reference', PRESENT)} to measure regret relative to {best} that it has")
     return OutOfDomainError(
         f"the table {table_id} lacks {found.missing:,} of the {found.networks:,} {networks} of {found.space}, so "
         f"the best one is unknown: {', or '.join(advice)}"

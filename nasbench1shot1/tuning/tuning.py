@@ -17,7 +17,14 @@ from nasbench1shot1.jobs.pool import WorkerOptions
 from nasbench1shot1.one_shot_search.memory import check_fits
 from nasbench1shot1.one_shot_search.options import SearchOptions, data_facts, table_of_search
 from nasbench1shot1.proposers.configurations import format_id, parse_id, require_extra
-from nasbench1shot1.registry import check_importable, check_recorded_names, one_shot, search_space, with_names
+from nasbench1shot1.registry import (
+    check_importable,
+    check_recorded_names,
+    name_of_optimizer,
+    one_shot,
+    search_space,
+    with_names,
+)
 from nasbench1shot1.runs.folder import CONFIG, CONFIG_SPACE
 from nasbench1shot1.runs.kind import Begun, Kind
 from nasbench1shot1.runs.options import check_ranges, check_unchanged, option_names, typed_options
@@ -91,7 +98,7 @@ def tune(
 
 def optimizer_name(optimizer: Any) -> Any:
     """Return the name of an optimizer; raises InvalidInputError for a class that worker processes cannot import."""
-    name = f"{optimizer.__module__}:{optimizer.__qualname__}" if isinstance(optimizer, type) else optimizer
+    name = name_of_optimizer(optimizer) if isinstance(optimizer, type) else optimizer
     if isinstance(name, str) and name.startswith("__main__:"):
         raise InvalidInputError(
             f"the workers of a study cannot import '{name}' from a script or a notebook: move it into a module"

@@ -11,6 +11,7 @@ import nasbench1shot1 as nb
 from nasbench1shot1.black_box_optimizer import Query
 from nasbench1shot1.conformance.black_box_optimizer import BlackBoxOptimizerConformance
 from nasbench1shot1.constraint import Constraint
+from nasbench1shot1.optimizers.black_box.random_search import RandomSearch
 from nasbench1shot1.registry import BUILT_IN
 
 
@@ -26,8 +27,8 @@ COSTLY = {"smac", "tpe"}
 
 class TestBuiltIn(BlackBoxOptimizerConformance):
     @pytest.fixture(params=[name for name in BUILT_IN["black_box_optimizers"] if name not in COSTLY])
-    def optimizer(self, request: pytest.FixtureRequest) -> str:
-        return request.param
+    def optimizer(self, request: pytest.FixtureRequest) -> str | type[nb.BlackBoxOptimizer]:
+        return RandomSearch if request.param == "random" else request.param  # a class or a name
 
 
 class TestWithCostlyModel(BlackBoxOptimizerConformance):

@@ -84,6 +84,17 @@ def test_random_analyses_of_a_complete_table_are_determined_by_their_seed(tmp_pa
     fails(command(*line[:2], "--space", "s1", "--table", "table", cwd=tmp_path), "% of s1", "--predicted")
 
 
+def test_a_folder_with_something_else_is_not_written_to(tmp_path):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "summary.json").write_text("{}")
+    (tmp_path / "run" / "metrics.jsonl").write_text("")
+    failed = command("statistics", "cost", "--table", "nb101-5v", "--out", "run", cwd=tmp_path)
+    fails(failed, "'run' contains files other than statistics", "--out")
+    assert (tmp_path / "run" / "summary.json").read_text() == "{}" and len([*(tmp_path / "run").iterdir()]) == 2
+    (tmp_path / "file").write_text("mine")
+    fails(command("statistics", "cost", "--out", "file", cwd=tmp_path), "'file'", "--out")
+
+
 def test_the_page_has_a_section_and_pictures_for_every_analysis():
     page = (CHECKOUT / "docs" / "space_statistics.md").read_text()
     sections = {line.removeprefix("## ").split(":")[0] for line in page.splitlines() if line.startswith("## ")}
