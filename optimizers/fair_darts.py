@@ -139,5 +139,5 @@ class FairDARTS(GradientOptimizer):
         allowed = self.allowed.masked(self.parameters)
         values = allowed[key].detach().clone()
         values[:, zero] = -float("inf")
-        values[:, zero].masked_fill_(values.max(dim=-1).values.sigmoid() < threshold, float("inf"))
+        values[:, zero].masked_fill_((values.max(dim=-1).values / self.temperature).sigmoid() < threshold, float("inf"))
         return self.space.discretise({**allowed, key: values})

@@ -194,6 +194,15 @@ class GradientHyperparameters(AdamHyperparameters):
             )
 
 
+def check_not_flooded(hyperparameters: GradientHyperparameters, name: str) -> None:
+    """Raise InvalidInputError for flooding with a method that compares gradients of the weights' loss."""
+    if hyperparameters.flooding:
+        raise InvalidInputError(
+            f"{option('flooding', hyperparameters.flooding)} changes the sign of the gradients that {name} compares: "
+            "remove it"
+        )
+
+
 class GradientOptimizer(AdamOptimizer):
     """A one-shot method that trains the weights with a relaxation of Λ, and Λ with the gradient through it.
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from nasbench1shot1.ground.errors import InvalidInputError, option
 from nasbench1shot1.optimizer import Mixing, WeightStep
 from nasbench1shot1.optimizers.darts import DARTS
-from nasbench1shot1.optimizers.gradient import PUBLISHED_WEIGHTS, GradientHyperparameters
+from nasbench1shot1.optimizers.gradient import PUBLISHED_WEIGHTS, GradientHyperparameters, check_not_flooded
 from nasbench1shot1.phases import Phase
 from nasbench1shot1.runs.options import OfLength, OnlyWith, Range
 from nasbench1shot1.space import OneShotSpace
@@ -66,6 +66,7 @@ class LambdaDARTS(DARTS):
     def check_length(self, phases: Sequence[Phase], steps: int) -> None:
         """Raise InvalidInputError if the alignment never gets a weight."""
         super().check_length(phases, steps)
+        check_not_flooded(self.hyperparameters, "Λ-DARTS")
         if self.hyperparameters.alignment and sum(phase.epochs for phase in phases) == 1:
             raise InvalidInputError(
                 f"{option('epochs', 1)} has only the first epoch, in which the weight of the alignment is 0: "

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from nasbench1shot1.ground.errors import InvalidInputError, option
 from nasbench1shot1.optimizer import SearchStep, WeightStep
 from nasbench1shot1.optimizers.darts import DARTS
-from nasbench1shot1.optimizers.gradient import PUBLISHED_SETTINGS, GradientHyperparameters
+from nasbench1shot1.optimizers.gradient import PUBLISHED_SETTINGS, GradientHyperparameters, check_not_flooded
 from nasbench1shot1.phases import Phase
 from nasbench1shot1.runs.options import IF_GIVEN, OnlyWith, Range
 
@@ -77,6 +77,7 @@ class OLES(DARTS):
     def check_length(self, phases: Sequence[Phase], steps: int) -> None:
         """Raise InvalidInputError if the search ends before the first window, so that nothing can be frozen."""
         super().check_length(phases, steps)
+        check_not_flooded(self.hyperparameters, "OLES")
         if not self.trains_weights_first:
             steps -= 1  # no weight step of the epoch precedes the first step of Λ
         values = steps * sum(phase.epochs for phase in phases if phase.moves_parameters)

@@ -141,13 +141,18 @@ def expected_seconds(state: RankingState, table: Table, left: int) -> Expectatio
     numbers = state.numbers(state.epochs[-1])
     architectures = state.architectures(numbers)
     compared = state.architectures(numbers[table_mask(table, state.space, numbers)])
-    statistics = statistics_seconds(compared, table, state.options, state.learns_parameters)
+    dataset = state.run.config["dataset"]
+    statistics = statistics_seconds(compared, table, state.options, state.learns_parameters, dataset)
     evaluation = left * _seconds_per_architecture(state, architectures) if left else 0.0
     return Expectation(evaluation, len(state.epochs) * statistics)
 
 
 def statistics_seconds(
-    architectures: Sequence[Architecture], table: Table, options: RankingOptions, learns_parameters: bool
+    architectures: Sequence[Architecture],
+    table: Table,
+    options: RankingOptions,
+    learns_parameters: bool,
+    dataset: str | None = None,
 ) -> float:
     """Estimate the seconds for all criteria and confidence intervals of one epoch.
 
@@ -158,10 +163,11 @@ def statistics_seconds(
         table: the table with their true errors.
         options: resolved options, which decide on budgets, copies and the number of resamples.
         learns_parameters: whether the probability is a predictor, in addition to error and loss.
+        dataset: data set of the search. Default: the table's first one.
     """
     values = {"error": np.random.default_rng(0).random(len(architectures)).round(3)}
     predictions = Predictions(0, values, table.rows(architectures), {})
-    found = true_errors(table, architectures, chosen_budgets(options.budgets, table.epochs))
+    found = true_errors(table, architectures, chosen_budgets(options.budgets, table.epochs), dataset)
     parts, few = (
         list(pairings(*merge_copies(predictions, found, options.copies))),
         min(TIMED_RESAMPLES, options.resamples),

@@ -79,7 +79,7 @@ def importances(studies: "Sequence[Study]", seed: int = 0) -> pandas.DataFrame:
 def _fanova(
     frame: pandas.DataFrame, losses: NDArray[np.float64], space: Mapping[str, Any], seed: int
 ) -> dict[str, float]:
-    if len(losses) < FEWEST or np.ptp(losses) == 0:
+    if len(losses) < FEWEST or np.ptp(losses) == 0 or len(frame.drop_duplicates()) < 2:
         return dict.fromkeys([*frame.columns, REST], float("nan"))
     import_optuna()
     from optuna.importance import FanovaImportanceEvaluator

@@ -84,7 +84,7 @@ class NASBench:
             OutOfDomainError: the table lacks the budget, the model or the half-way values.
         """
         if not any(epochs is known or (np.isscalar(epochs) and epochs == known) for known in self.valid_epochs):
-            raise OutOfDomainError(f"there is no budget of {epochs} epochs: use one of {sorted(self.valid_epochs)}")
+            raise OutOfDomainError(f"there is no budget of {epochs!r} epochs: use one of {sorted(self.valid_epochs)}")
         row = self._row(model_spec)
         values = self._read.training(
             row, int(epochs), self._draw_number(self.config["num_repeats"]), bool(stop_halfway)

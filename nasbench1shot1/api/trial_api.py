@@ -351,7 +351,8 @@ class TrialAPI(Architectures):
 
 def _official(dataset: str, metric_on_set: str) -> str:
     """Return the official name of a set; `find_best` also accepts "valid" and "test"."""
-    return "ori-test" if dataset == "cifar10" and metric_on_set == "test" else _SETS.get(metric_on_set, metric_on_set)
+    is_test = dataset in ("cifar10", "cifar10-valid") and metric_on_set == "test"
+    return "ori-test" if is_test else _SETS.get(metric_on_set, metric_on_set)
 
 
 def _is_limit(value: Any) -> bool:

@@ -93,9 +93,14 @@ class TrialReader:
         return self._random or random
 
     @cached_property
+    def datasets(self) -> list[str]:
+        """The benchmark's data sets that the table has."""
+        return [name for name in self.of.datasets if name in self.table.datasets]
+
+    @cached_property
     def budgets(self) -> list[int]:
         """The budgets at which the table has values, ascending."""
-        columns = [self.table.stored(metric, dataset) for dataset in self.of.datasets for metric in self.table.metrics]
+        columns = [self.table.stored(metric, dataset) for dataset in self.datasets for metric in self.table.metrics]
         known = {epochs for column in columns if isinstance(column, MetricColumn) for epochs in column.epochs}
         return [epochs for epochs in self.table.epochs if epochs in known]
 
@@ -379,8 +384,8 @@ class ArchResults:
     def get_dataset_names(self) -> list[str]:
         """Return the data sets on which the architecture was trained."""
         if self._reader.has_only_means:
-            return list(self._reader.of.datasets)
-        return [name for name in self._reader.of.datasets if self._reader.table.seeds_of(self._row, self._epochs, name)]
+            return list(self._reader.datasets)
+        return [name for name in self._reader.datasets if self._reader.table.seeds_of(self._row, self._epochs, name)]
 
     def get_dataset_seeds(self, dataset: str) -> list[int]:
         """Return the seeds of the trainings on a data set; raises OutOfDomainError if the table has only means."""

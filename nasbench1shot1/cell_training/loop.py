@@ -167,6 +167,8 @@ def run_training(state: TrainingState, writer: RunWriter[Training], reporter: Re
         UserError: the loss became NaN or infinite, or the disk is full; the record is complete up to the last
             checkpoint.
     """
+    if not state.recorded:  # it can be resumed even if it stops before the first checkpoint of its schedule
+        writer.save(state)
     for stop in state.stops[state.recorded :]:
         started = time.perf_counter()
         means = train_to(state, stop.step, reporter)

@@ -107,7 +107,7 @@ class SearchConfig(PictureOptions, BoundOptions):
     momentum: Annotated[float, Range(0, 1)] = 0.9
     """Momentum of the weights' SGD."""
     nesterov: bool | None = None
-    """Use Nesterov momentum."""
+    """Use Nesterov momentum, unless the momentum is 0."""
     weight_decay: Annotated[float, Range(0)] = 3e-4
     """Weight decay (L2) of the weights."""
     grad_clip: Annotated[float, Range(0)] = 5.0

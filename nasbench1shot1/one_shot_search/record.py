@@ -220,13 +220,16 @@ class SearchRecord(RunRecord):
     def mixing_weights(self, epoch: int) -> "dict[str, NDArray[np.float64]]":
         """Return the mixing weights that Λ gives after an epoch, at the mean of any noise; NaN where excluded.
 
-        Raises the errors of `architecture_parameters`.
+        Raises InvalidInputError for an epoch that is not recorded, and the errors of `architecture_parameters`.
         """
         return self.mixing_weights_of([epoch])[epoch]
 
     def mixing_weights_of(self, epochs: Iterable[int]) -> "dict[int, dict[str, NDArray[np.float64]]]":
         """Return `mixing_weights` of some epochs; the file of Λ is read once."""
-        stored = self.architecture_parameters
+        stored, last = self.architecture_parameters, len(self.lines) - 1
+        epochs = list(epochs)
+        if unknown := [epoch for epoch in epochs if not 0 <= epoch <= last]:
+            raise InvalidInputError(f"'{self.folder}' has no epoch {unknown[0]}: give one of 0 to {last}")
         return {
             epoch: self.reading(epoch).weights(
                 {key: values[epoch] for key, values in stored.items()}, self._space, self.lines[epoch].get("structure")

@@ -154,7 +154,7 @@ class SearchState:
         """Return how training images are augmented in an epoch."""
         probability, schedule = self.config.cutout_probability, self.config.cutout_schedule
         if self.preset.cutout_ramp if schedule is None else schedule == "linear":
-            probability *= (epoch - 1) / max(self.config.epochs - 1, 1)
+            probability *= (epoch - 1) / (self.config.epochs - 1) if self.config.epochs > 1 else 1
         return Augmentation.of(self.images, self.config.cutout_length, probability)
 
     @property
@@ -297,7 +297,7 @@ def begin(options: SearchOptions, images: ImageSet | None = None, checks_memory:
         config.learning_rate,
         config.momentum,
         weight_decay=config.weight_decay,
-        nesterov=bool(config.nesterov),
+        nesterov=bool(config.nesterov) and config.momentum > 0,
     )
     method = options.method(space, options.own, epoch_generator(config.seed, "architecture", 0), device)
     _check_relaxation(config, method)

@@ -246,7 +246,7 @@ class AskTellFacade:
         try:
             with parallel_config("sequential"):
                 return self._facade.ask()
-        except StopIteration:
+        except (StopIteration, ConfigurationSpaceExhaustedException, IndexError):  # the last: without challengers
             return None
 
     def tell(self, trial: TrialInfo, cost: float) -> None:

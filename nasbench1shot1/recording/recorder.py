@@ -307,6 +307,7 @@ def lines_up_to(run: RecordedSearch, after_epoch: int | None) -> list[dict[str, 
     lines = run.lines
     epochs = min(map(len, run.architecture_parameters.values())) if lines and (run.folder / PARAMETERS).exists() else 0
     known = min(epochs, len(lines))
+    after_epoch = int(after_epoch) if isinstance(after_epoch, np.integer) else after_epoch
     if type(after_epoch) is int and 0 <= after_epoch < known:
         return lines[: after_epoch + 1]
     if (lacking := len(lines) - known) > (0 if run.is_finished else 1):

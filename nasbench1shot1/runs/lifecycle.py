@@ -118,7 +118,7 @@ def list_names(folder: Path) -> set[str]:
 
 def is_aborted_start(folder: Path) -> bool:
     """Return whether a folder is empty, or a process that was killed before its options were written left all of it."""
-    return all(map(_is_from_aborted_start, list_names(folder)))
+    return all(_is_from_aborted_start(folder / name) for name in list_names(folder))
 
 
 def remove_aborted_start(folder: Path) -> None:
@@ -127,8 +127,9 @@ def remove_aborted_start(folder: Path) -> None:
         (folder / name).unlink()
 
 
-def _is_from_aborted_start(name: str) -> bool:
-    return name in (ENVIRONMENT, CONFIG_SPACE) or (name.startswith(".") and name.endswith(".part"))
+def _is_from_aborted_start(path: Path) -> bool:
+    is_unfinished = path.name.startswith(".") and path.name.endswith(".part") and path.is_file()
+    return is_unfinished or path.name in (ENVIRONMENT, CONFIG_SPACE)
 
 
 @contextmanager

@@ -210,10 +210,15 @@ class RunWriter(Generic[Record]):
             part.unlink(missing_ok=True)
 
     def unfinished_files(self) -> Iterator[Path]:
-        """Yield the files that a killed process left unfinished."""
-        return self.folder.rglob(".*.part")
+        """Yield the files that a killed process left unfinished, but not unfinished folders, such as a report's."""
+        return (path for path in self.folder.rglob(".*.part") if _is_unfinished_file(path, self.folder))
 
     def finish(self, summary: Mapping[str, Any]) -> None:
         """Write summary.json, which marks the run as finished."""
         self._lock.check()
         write_json(self.folder / SUMMARY, {**summary, **self.digests()})
+
+
+def _is_unfinished_file(path: Path, folder: Path) -> bool:
+    """Return whether a path is a file that is not in an unfinished folder."""
+    return path.is_file() and not any(part.endswith(".part") for part in path.relative_to(folder).parts[:-1])

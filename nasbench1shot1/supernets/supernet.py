@@ -165,8 +165,8 @@ class Supernet(nn.Module):
             x = layer(x, *self._arguments_at(place, *in_turn[mixed % len(in_turn)]))
             mixed += 1
         head = self.places[-1]
-        if self.space.is_mixed(head):
-            return self.skeleton.classify(self, x, *self._arguments_at(head, *in_turn[mixed % len(in_turn)]))
+        if self.space.is_mixed(head):  # with the weights of the last cell, whose output it reads
+            return self.skeleton.classify(self, x, *self._arguments_at(head, *in_turn[(mixed - 1) % len(in_turn)]))
         return self.skeleton.classify(self, x)
 
     @property

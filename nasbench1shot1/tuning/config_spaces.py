@@ -29,9 +29,11 @@ if TYPE_CHECKING:
 FOLDER = PACKAGE_DATA / "config_spaces"
 NOT_TUNABLE = {
     "optimizer", "space", "scale", "preset", "seed", "epochs", "images", "images_per_half", "image_side", "table",
-    "device", "threads", "keep_weights_every",
+    "device", "threads", "keep_weights_every", "reference", "max_parameters", "max_flops", "max", "format", "style",
+    "width",
 }  # fmt: skip
-"""Options of a search that cannot be hyperparameters: they change the data, the objective or the machine."""
+"""Options of a search that cannot be hyperparameters: they change the data, the objective, the machine or
+only pictures."""
 SAMPLES = 50
 """Number of random configurations that are checked before a study starts."""
 
@@ -88,7 +90,8 @@ def with_defaults(space: "ConfigurationSpace", defaults: Mapping[str, Any]) -> "
     content = to_json(space)
     for hyperparameter in content["hyperparameters"]:
         value = defaults.get(hyperparameter["name"])
-        if value is not None and space[hyperparameter["name"]].legal_value(value):
+        has_default = "default_value" in hyperparameter  # a constant has none
+        if has_default and value is not None and space[hyperparameter["name"]].legal_value(value):
             hyperparameter["default_value"] = value
     with suppress(ValueError):  # together, the defaults may be a forbidden combination
         return _from_json(content)
@@ -175,14 +178,30 @@ def _check_names(named: str, space: "ConfigurationSpace", fixed: Mapping[str, An
 
 
 def _to_check(space: "ConfigurationSpace") -> Iterator[dict[str, Any]]:
-    """Yield the ends of the range of every hyperparameter, alone, then random configurations of a fixed seed."""
+    """Yield the ends of every range, beside the other defaults of the space, then random configurations."""
+    copy = _from_json(to_json(space))
+    usual = {name: as_python(value) for name, value in copy.get_default_configuration().items()}
     for name, hyperparameter in space.items():
         for value in _ends(hyperparameter):
-            yield {name: as_python(value)}
-    copy = _from_json(to_json(space))
+            if not _is_forbidden(copy, values := {**usual, name: as_python(value)}):
+                yield values
     copy.seed(0)
     for _ in range(SAMPLES):
         yield {name: as_python(value) for name, value in copy.sample_configuration().items()}
+
+
+def _is_forbidden(space: "ConfigurationSpace", values: Mapping[str, Any]) -> bool:
+    """Return whether a clause of a space forbids values; those of inactive hyperparameters are not forbidden."""
+    from ConfigSpace import Configuration
+    from ConfigSpace.exceptions import ForbiddenValueError
+
+    try:
+        Configuration(space, values=dict(values))
+    except ForbiddenValueError:
+        return True
+    except ValueError:  # inactive, or another one would be active
+        return False
+    return False
 
 
 def _ends(hyperparameter: Any) -> list[Any]:

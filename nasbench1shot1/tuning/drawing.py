@@ -18,7 +18,7 @@ from nasbench1shot1.one_shot_search.regret_curve import draw_largest
 from nasbench1shot1.reference_points import Asked, marked_regrets
 from nasbench1shot1.registry import search_space
 from nasbench1shot1.tuning.options import TUNERS
-from nasbench1shot1.tuning.record import Study, best, simulated_cost
+from nasbench1shot1.tuning.record import Study, best, simulated_cost, size_text
 
 if TYPE_CHECKING:
     from nasbench1shot1.display.axes import Axes, Figure
@@ -132,6 +132,6 @@ def _incumbents(lines: Sequence[Mapping[str, Any]], name: str) -> list[float | N
 
 def _scale(study: Study) -> str:
     shared, config = study.shared_options, study.config
-    size = f"{counted(shared['channels'], 'channel')} × {counted(shared['cells'], 'cell')}"
+    size = size_text(shared)
     images = f"{config['weight_images']:,} + {config['architecture_images']:,} images of {shared['images']}"
     return f"{shared['scale']} scale: {size}, {images}, preset {shared['preset']}"

@@ -208,7 +208,13 @@ class StudyWriter(RunWriter["Study"]):
 
     def unfinished_files(self) -> Iterator[Path]:
         """Yield the files that a killed process left unfinished."""
-        return self.folder.glob(".*.part")
+        return (path for path in self.folder.glob(".*.part") if path.is_file())
+
+
+def size_text(shared: Mapping[str, Any]) -> str:
+    """Return the size of a study's supernets in words; `shared` are its options that are not tuned."""
+    sizes = [(shared.get(name), noun) for name, noun in (("channels", "channel"), ("cells", "cell"))]
+    return " × ".join(f"tuned {noun}s" if number is None else counted(number, noun) for number, noun in sizes)
 
 
 def folder_of(configuration_id: ConfigurationId, epochs: int) -> Path:

@@ -18,7 +18,7 @@ from nasbench1shot1.jobs.pool import WorkerOptions
 from nasbench1shot1.proposers.brackets import Brackets, BracketState
 from nasbench1shot1.tuning.config_spaces import to_json
 from nasbench1shot1.tuning.options import TUNERS
-from nasbench1shot1.tuning.record import TRAJECTORY, Study, best
+from nasbench1shot1.tuning.record import TRAJECTORY, Study, best, size_text
 from nasbench1shot1.tuning.trials import Trial
 
 if TYPE_CHECKING:
@@ -177,7 +177,7 @@ def announce(
     on_cluster = f"Workers of the dask scheduler {workers.scheduler}"
     where = f"{shared['device']} with {counted(shared['threads'], 'thread')}"
     print_line(f"{on_cluster if workers.scheduler else at_once}; each search on {where}")
-    size = f"{counted(shared['channels'], 'channel')} × {counted(shared['cells'], 'cell')}"
+    size = size_text(shared)
     halves = f"{config['weight_images']:,} + {config['architecture_images']:,} of {shared['images']}"
     bundled = f" (bundled; CIFAR-10 has {CIFAR10.training_images:,})" if shared["images"] == "cifar10-sample" else ""
     print_line(f"{shared['scale']} scale: {size}; preset {shared['preset']}; images: {halves}{bundled}")

@@ -1,6 +1,6 @@
 """Tuning an optimizer's hyperparameters, from options to a finished study: a new one, or one that is resumed."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,7 @@ from nasbench1shot1.jobs.job import Ended
 from nasbench1shot1.jobs.pool import WorkerOptions
 from nasbench1shot1.one_shot_search.memory import check_fits
 from nasbench1shot1.one_shot_search.options import SearchOptions, data_facts, table_of_search
+from nasbench1shot1.phases import Phase, check_phases, first_moved_epoch
 from nasbench1shot1.proposers.configurations import format_id, parse_id, require_extra
 from nasbench1shot1.registry import (
     check_importable,
@@ -167,7 +168,13 @@ class StudyKind(Kind[StudyOptions, "ConfigurationSpace", Study, StudyWriter]):
         table = table_of_search(common)
         images, halves = load_halves(common)
         check_has_objective(table, tuning.space, images.dataset, tuning.objective)
-        check_searches(tuning.config_space, space, options.fixed, lambda found: _check_search(found, images, halves))
+        budgets, continues = tuning.brackets.budgets, tuning.continuation == "continue"
+        check_searches(
+            tuning.config_space,
+            space,
+            options.fixed,
+            lambda found: _check_search(found, images, halves, budgets, continues),
+        )
         make_proposer(tuning.tuner, space, tuning.brackets, tuning.seed)  # refuses what the tuner does not support
         facts = data_facts(search_space(tuning.space), table, images, halves)
         labels = {SEARCH_OPTIONS: options.shared(space)}
@@ -211,12 +218,39 @@ class StudyKind(Kind[StudyOptions, "ConfigurationSpace", Study, StudyWriter]):
         show_result(run.summary, run.folder, console, format)
 
 
-def _check_search(options: SearchOptions, images: "ImageSet", halves: "Split") -> None:
-    """Raise UserError for a search that needs more memory than this machine has, or more images than a half has."""
+def _check_search(
+    options: SearchOptions, images: "ImageSet", halves: "Split", budgets: Sequence[int], continues: bool
+) -> None:
+    """Raise UserError for a search that cannot run on this machine, or not at all budgets.
+
+    Args:
+        options: the options of the search at the smallest budget.
+        images: the image set.
+        halves: its halves.
+        budgets: all budgets in epochs, ascending.
+        continues: whether searches are continued at the next budget.
+    """
+    import torch
+
+    from nasbench1shot1.images.batches import epoch_generator
     from nasbench1shot1.one_shot_search.state import check_batch
 
-    check_fits(options.common, one_shot(search_space(options.common.space)), images.classes, images.side)
-    check_batch(options.common, halves)
+    config, space = options.common, one_shot(search_space(options.common.space))
+    check_fits(config, space, images.classes, images.side)
+    check_batch(config, halves)
+    generator = epoch_generator(config.seed, "architecture", 0)
+    method = options.method(space, options.own, generator, torch.device("cpu"))
+    before: Sequence[Phase] = ()
+    for epochs in budgets:
+        phases = method.phases(epochs, config.warm_start_epochs)
+        check_phases(phases, epochs)
+        trained = sum(phase.epochs for phase in before)
+        if continues and (moved := first_moved_epoch(before, phases, trained)):
+            raise InvalidInputError(
+                f"epoch {moved} of {epochs} is in another phase of the search than in a search of {trained} epochs, so "
+                f"it cannot be continued: use {option('continuation', 'restart')}"
+            )
+        before = phases
 
 
 def _check_shared(study: Study, given: Mapping[str, Any]) -> None:

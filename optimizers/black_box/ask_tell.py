@@ -1,7 +1,7 @@
 """`nb.AskTell`: an optimizer of another library, with `ask` and `tell`, as a black-box optimizer of this package."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple, Protocol
 
@@ -90,6 +90,11 @@ class AskTellOptimizer(TrialOptimizer):
                     f"{method}(): return an object with ask() and tell(configuration, values, seconds)"
                 )
         named = getattr(self._own, "budgets", None)
+        if named is not None and not (isinstance(named, Collection) and len(named)):
+            raise InvalidInputError(
+                f"the attribute `budgets` of {type(self._own).__name__} is {shorten(repr(named))}: give a list of "
+                "numbers of epochs, or remove it"
+            )
         budgets = (self.epochs,) if named is None else [snap(epochs, self.budgets) for epochs in named]
         self._used = tuple(sorted(set(budgets)))
 

@@ -7,6 +7,7 @@ from copy import deepcopy
 from typing import Any
 
 import numpy as np
+import pandas
 import pytest
 from refusals import refuses
 
@@ -160,6 +161,7 @@ def test_simulated_training_reproduces_official_values(api: nats_bench.NATStopol
 def test_the_best_architecture_is_found(api: nats_bench.NATStopology, old: NASBench201API) -> None:
     assert api.find_best("cifar10", "valid", hp="200") == (6111, 91.6066666667)
     assert api.find_best("cifar10-valid", "x-valid", hp="200") == (6111, 91.6066666667)
+    assert api.find_best("cifar10-valid", "test", hp="200") == api.find_best("cifar10-valid", "ori-test", hp="200")
     assert api.find_best("cifar100", "test", hp=200)[1] == 73.5133333333
     assert api.find_best("ImageNet16-120", "x-test", hp="200")[1] == 47.3111111111
     small, accuracy = api.find_best("cifar10", "test", flop_max=50, param_max=0.4, hp="200")
@@ -347,3 +349,26 @@ def test_values_of_the_wrong_type_are_refused_in_one_sentence(
 ) -> None:
     with pytest.raises(InvalidInputError):
         call(api)
+
+
+def test_a_table_without_some_data_sets_answers_for_the_others() -> None:
+    space = nb.search_space("nb201")
+    rows = [
+        {
+            "architecture": str(space[number]),
+            "dataset": "cifar10-valid",
+            "epochs": 2,
+            "seed": seed,
+            "test_accuracy": 0.5,
+        }
+        for number in (5, 6)
+        for seed in (7, 8)
+    ]
+    frame = pandas.DataFrame(rows).assign(validation_accuracy=lambda rows: rows.index / 10, training_time=3.0)
+    table = nb.table_from_frame(frame, space=space, name="own", reference="present")
+    api = nats_bench.create(table, "tss", verbose=False)
+    assert api.get_more_info(6, "cifar10-valid", hp=2, is_random=8)["valid-accuracy"] == pytest.approx(30.0)
+    assert api.find_best("cifar10-valid", "x-valid", hp=2)[0] == 6
+    assert api.query_by_index(5, "cifar10-valid", hp=2).keys() == {7, 8}
+    with refuses(InvalidInputError, "cifar100"):
+        api.get_more_info(5, "cifar100", hp=2)

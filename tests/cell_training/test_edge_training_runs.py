@@ -141,6 +141,16 @@ def test_with_rare_checkpoints_training_resumes_from_an_earlier_epoch(
     assert without_seconds(resumed) == without_seconds(unbroken)
 
 
+def test_training_that_stops_before_its_first_checkpoint_is_resumed(
+    unbroken: Training, images: Path, tmp_path: Path
+) -> None:
+    options = {**TINY_EDGES, "images": str(images), "checkpoint_every": 4}
+    assert_training_killed("training", 17, EDGES, tmp_path / "run", options)
+    assert len((tmp_path / "run" / "metrics.jsonl").read_text().splitlines()) > 1
+    resumed = nb.train_cell(resume=tmp_path / "run", console=QUIET)
+    assert without_seconds(resumed) == without_seconds(unbroken)
+
+
 @pytest.mark.parametrize(
     ("x", "options", "sentence"),
     [

@@ -89,6 +89,15 @@ def test_too_few_or_equal_losses_have_no_importance(tmp_path):
     assert by_budget.apply(lambda values: values.isna().all()).tolist() == [False, True, True]
     equal = importances([write_study(tmp_path / "equal", quality=lambda _: 0.5)])
     assert equal["importance"].isna().all()
+    defaults = [
+        write_study(tmp_path / f"default-{loss}", quality=lambda _, loss=loss: loss) for loss in (0.1, 0.2, 0.3)
+    ]
+    for study in defaults:  # only the first search, with the default configuration, has ended
+        (study.folder / "summary.json").unlink()
+        lines = (study.folder / "metrics.jsonl").read_text().splitlines(keepends=True)
+        (study.folder / "metrics.jsonl").write_text(lines[0])
+    found = importances([Study.open(study.folder) for study in (*defaults, *defaults)])
+    assert found["importance"].isna().all()
     assert set(order_of(equal)) == {"weight_decay", "learning_rate", "cutout_probability", REST}
 
 

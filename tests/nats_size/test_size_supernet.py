@@ -167,3 +167,14 @@ def test_masks_of_a_batch_evaluate_several_architectures():
 def test_partial_channels_are_refused_with_what_to_do():
     with refuses(nb.InvalidInputError, "nats-size", options="partial_channels"):
         Supernet(SPACE, 64, 3, "corrected", generator=generator(0), partial_channels=4)
+
+
+def test_the_head_has_the_width_of_the_last_cell_if_layers_use_weights_in_turn() -> None:
+    """The mixed places, six layers and the head, use six sets of weights in turn."""
+    net = supernet()
+    widest, narrow = (weights_of(nb.WidthArchitecture("nats-size", (64, 64, 64, 64, last))) for last in (64, 8))
+    widths = []
+    net.last.register_forward_hook(lambda _, __, features: widths.append(int((features != 0).any(0).sum())))
+    for narrow_set in (None, 0, 5):
+        net(images(), [narrow if place == narrow_set else widest for place in range(6)])
+    assert widths[0] == widths[1] > 8 >= widths[2]

@@ -91,3 +91,17 @@ def test_what_make_returns_must_have_ask_and_tell(tmp_path: Path, monkeypatch: p
     with refuses(nb.InvalidInputError, "local", "script"):
         study(tmp_path / "study", local, workers=2)
     assert len(study(tmp_path / "study", local, repeats=1).lines) == 1  # in this process, a script's own is fine
+
+
+class WithoutBudgets(Sweep):
+    budgets: Any = ()
+
+
+class WithOneNumber(Sweep):
+    budgets: Any = 12
+
+
+@pytest.mark.parametrize("make", [WithoutBudgets, WithOneNumber])
+def test_budgets_must_be_a_list_with_numbers(tmp_path: Path, make: Any) -> None:
+    with refuses(nb.InvalidInputError, make.__name__, "budgets", make.budgets):
+        study(tmp_path / "study", make)

@@ -5,7 +5,7 @@ from typing import get_type_hints
 
 import pytest
 from refusals import refuses
-from tiny_search import search
+from tiny_search import search, tiny_state
 
 import nasbench1shot1 as nb
 from nasbench1shot1 import registry
@@ -518,3 +518,30 @@ def test_the_size_of_an_optimizer_is_the_default_at_full_scale(scale):
 
 class Small(DARTS):
     defaults = {"channels": 4, "cells": 2}  # noqa: RUF012
+
+
+@pytest.mark.parametrize("space", ["s1", "nb201"])
+def test_nesterov_has_no_effect_without_momentum(tmp_path, space):
+    search(tmp_path / "run", space=space, epochs=1, momentum=0.0, **({"nesterov": True} if space == "s1" else {}))
+    assert len(nb.load_run(tmp_path / "run").lines) == 2
+
+
+def test_cutout_has_its_full_probability_in_a_search_of_one_epoch():
+    for epochs, wanted in ((1, [0.8]), (3, [0.0, 0.4, 0.8])):
+        state = tiny_state(epochs=epochs, cutout_probability=0.8, cutout_schedule="linear")
+        found = [state.augmentation(epoch).cutout_probability for epoch in range(1, epochs + 1)]
+        assert found == pytest.approx(wanted)
+
+
+@pytest.mark.parametrize("optimizer", ["oles", "lambda-darts"])
+def test_methods_that_compare_gradients_refuse_flooding(tmp_path, optimizer):
+    with refuses(nb.InvalidInputError, "changes the sign", options="flooding"):
+        search(tmp_path / "run", optimizer=optimizer, flooding=0.5)
+    assert not (tmp_path / "run").exists()
+
+
+def test_mixing_weights_of_an_epoch_that_is_not_recorded_are_refused(tmp_path):
+    run = search(tmp_path / "run", epochs=1)
+    for epoch in (-1, 2):
+        with refuses(nb.InvalidInputError, str(epoch), "0 to 1"):
+            run.mixing_weights(epoch)

@@ -1,12 +1,13 @@
 """SMAC's proposals: determined by seed, identity and observations, valid, and better than random."""
 
 import numpy as np
+import pytest
 from ConfigSpace import Categorical, Configuration, ConfigurationSpace, ForbiddenEqualsClause, OrdinalHyperparameter
 from configurations_of_tests import continuous_space, job, mixed_space
 from smac import MultiFidelityFacade
 
 from nasbench1shot1.proposers import smac
-from nasbench1shot1.proposers.smac import SmacGenerator
+from nasbench1shot1.proposers.smac import AskTellFacade, SmacGenerator
 
 
 def generator_with(space, observations, seed=0, random_fraction=0.0):
@@ -104,3 +105,18 @@ def test_pending_configurations_are_not_proposed_and_an_exhausted_space_is_sampl
     proposed, info = generator.get_config(1, (1, 0, 0), [{"kind": "e"}, {"kind": "f"}])
     assert proposed["kind"] in "abcdef"
     assert info == {"model_based_pick": False}
+
+
+@pytest.mark.parametrize("kind", ["categorical", "ordinal"])
+def test_an_exhausted_space_ends_the_proposals(kind):
+    values = [0, 1, 2]
+    space = ConfigurationSpace()
+    space.add(*([Categorical(n, values) if kind == "categorical" else OrdinalHyperparameter(n, values) for n in "ab"]))
+    facade = AskTellFacade(space, seed=0, trees=3, random_fraction=0.2, most_trainings=1, challengers=50)
+    asked = []
+    for _ in range(30):
+        if (trial := facade.ask()) is None:
+            break
+        asked.append(tuple(dict(trial.config).values()))
+        facade.tell(trial, float(sum(asked[-1])))
+    assert len(asked) == len(set(asked)) <= 9 and facade.ask() is None

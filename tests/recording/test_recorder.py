@@ -249,6 +249,8 @@ def test_a_folder_is_not_overwritten_and_an_unknown_epoch_not_resumed(tmp_path):
         with refuses(nb.InvalidInputError, own, epoch, 2):
             nb.Recorder.resume(own, after_epoch=epoch)
     assert nb.load_run(own).is_finished
+    nb.Recorder.resume(own, after_epoch=np.int64(1)).close()
+    assert len(nb.load_run(own).lines) == 2
 
 
 def test_a_record_resumed_without_a_new_epoch_can_be_resumed_again(tmp_path):

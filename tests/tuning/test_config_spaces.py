@@ -72,6 +72,26 @@ def test_a_user_file_may_tune_any_option_of_a_search(tmp_path, suffix):
     assert default["temperature_min"] == 1 and default["relaxation"] == "gumbel"
 
 
+def test_a_constant_may_equal_the_default_of_the_optimizer(tmp_path):
+    file = write(tmp_path / "own.json", Constant("learning_rate", 0.025), Float("momentum", (0.1, 0.9)))
+    assert dict(config_space(file, fixed()).get_default_configuration())["learning_rate"] == 0.025
+
+
+def test_only_configurations_of_the_space_are_checked(tmp_path):
+    """The optimizer's default learning rate is below the range of the minimum, but not in the space."""
+    space = ConfigurationSpace()
+    rate, least = Float("learning_rate", (0.3, 1.0)), Float("learning_rate_min", (0.1, 0.25))
+    space.add(rate, least)
+    space.to_json(tmp_path / "apart.json")
+    config_space(str(tmp_path / "apart.json"), fixed())
+    both = ConfigurationSpace()
+    both.add(Categorical("learning_rate", [0.01, 0.1]), Categorical("learning_rate_min", [0.001, 0.05]))
+    clauses = ForbiddenEqualsClause(both["learning_rate"], 0.01), ForbiddenEqualsClause(both["learning_rate_min"], 0.05)
+    both.add(ForbiddenAndConjunction(*clauses))
+    both.to_json(tmp_path / "forbidden.json")
+    config_space(str(tmp_path / "forbidden.json"), fixed())
+
+
 def test_conditions_and_forbidden_combinations_are_kept(tmp_path):
     space = ConfigurationSpace()
     probability, length = Categorical("cutout_probability", [0.0, 0.5]), Integer("cutout_length", (4, 16), default=8)
@@ -133,6 +153,12 @@ def test_an_empty_space_an_unknown_name_and_a_fixed_hyperparameter_are_refused(t
     with pytest.raises(nb.InvalidInputError, match=r"learning_rate=.*'cs2'"):
         config_space("cs2", fixed(learning_rate=0.1))
     config_space("cs1", fixed(learning_rate=0.1))
+
+
+@pytest.mark.parametrize("name", ["max_parameters", "max_flops", "max", "reference", "format", "style", "width"])
+def test_bounds_references_and_pictures_are_not_tuned(tmp_path, name):
+    with refuses(nb.InvalidInputError, "own.json", f"'{name}'"):
+        config_space(write(tmp_path / "own.json", Categorical(name, ["1", "2"])), fixed())
 
 
 def test_a_study_cannot_tune_what_it_sets():

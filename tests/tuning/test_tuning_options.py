@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ConfigSpace import ConfigurationSpace, OrdinalHyperparameter
+from ConfigSpace import Categorical, ConfigurationSpace, OrdinalHyperparameter
 from refusals import exits, refuses
-from tiny_studies import tiny_study, tune_without_searches
+from rich.console import Console
+from tiny_studies import TINY, tiny_study, tune_without_searches
 
 import nasbench1shot1 as nb
 from nasbench1shot1 import cli
@@ -21,7 +22,7 @@ from nasbench1shot1.runs.folder import CONFIG_SPACE, SUBMISSIONS
 from nasbench1shot1.runs.lifecycle import existing_run
 from nasbench1shot1.tuning.config_spaces import FOLDER
 from nasbench1shot1.tuning.options import TuningOptions, study_options
-from nasbench1shot1.tuning.record import Study, StudyWriter
+from nasbench1shot1.tuning.record import Study, StudyWriter, size_text
 
 QUICK: dict[str, Any] = {"scale": "quick", "device": "cpu"}
 
@@ -230,3 +231,37 @@ def test_a_study_whose_submissions_were_shortened_is_damaged(study):
     assert Study.open(study.folder).configuration("0-0-0") == {"learning_rate": 0.1}
     with refuses(DamagedFileError, study.folder / "submissions.jsonl", "0-0-1"):
         Study.open(study.folder).configuration("0-0-1")
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "options", "values"),
+    [
+        ("darts-pt", {"selection_epochs": 2}, "selection_epochs=2"),
+        ("darts-pt", {"selection_epochs": 1, "continuation": "continue"}, 'continuation="restart"'),
+    ],
+)
+def test_searches_that_cannot_run_at_all_budgets_are_refused_before_the_study(tmp_path, optimizer, options, values):
+    given = {"optimizer": optimizer, "space": "s1", "min_budget": 2, "max_budget": 4, "out": tmp_path / "study"}
+    with pytest.raises(nb.InvalidInputError, match=values):
+        tune_without_searches(**{**TINY, **given, **options})
+    assert not (tmp_path / "study").exists()
+
+
+def test_the_size_of_supernets_can_be_tuned(tmp_path):
+    space = ConfigurationSpace()
+    space.add(Categorical("channels", [2, 4]))
+    space.to_json(tmp_path / "own.json")
+    options = {name: value for name, value in TINY.items() if name != "channels"}
+    study = nb.tune(
+        "gdas",
+        space="s1",
+        config_space=str(tmp_path / "own.json"),
+        tuner="random",
+        min_budget=1,
+        max_budget=1,
+        iterations=1,
+        out=tmp_path / "study",
+        console=Console(quiet=True),
+        **options,
+    )
+    assert size_text(study.shared_options) == "tuned channels × 1 cell" and len(study.lines) == 1
