@@ -360,6 +360,7 @@ def test_a_table_without_some_data_sets_answers_for_the_others() -> None:
             "epochs": 2,
             "seed": seed,
             "test_accuracy": 0.5,
+            "trainable_parameters": 1000,
         }
         for number in (5, 6)
         for seed in (7, 8)

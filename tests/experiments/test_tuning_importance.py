@@ -96,7 +96,7 @@ def test_too_few_or_equal_losses_have_no_importance(tmp_path):
         (study.folder / "summary.json").unlink()
         lines = (study.folder / "metrics.jsonl").read_text().splitlines(keepends=True)
         (study.folder / "metrics.jsonl").write_text(lines[0])
-    found = importances([Study.open(study.folder) for study in (*defaults, *defaults)])
+    found = importances([nb.open_run(study.folder) for study in (*defaults, *defaults)])
     assert found["importance"].isna().all()
     assert set(order_of(equal)) == {"weight_decay", "learning_rate", "cutout_probability", REST}
 
