@@ -1,6 +1,7 @@
 """The best configurations of a study, and their transfer to other spaces."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pandas
@@ -95,11 +96,14 @@ def search_with_best(
 
     Raises UserError as `best_of` and `nb.search` do.
     """
-    from nasbench1shot1.one_shot_search.searching import search
+    from nasbench1shot1.one_shot_search.options import search_options
+    from nasbench1shot1.one_shot_search.searching import SearchKind, search
+    from nasbench1shot1.runs.running import start_run
 
     if resume is not None:
         search(resume=resume, **options)
         return
     if best is None:
         raise UserError("a transferred search needs the folder of a study and a budget")
-    search(out=out, **{**options, **best_of(Study.open(best["study"]), best["budget"])})
+    found = best_of(Study.open(best["study"]), best["budget"])
+    start_run(SearchKind(), search_options({**options, **found}, varied=found), Path(out))

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.evaluator import Judge
-from nasbench1shot1.ground.errors import InvalidInputError
+from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError, alternatives, option
 from nasbench1shot1.ground.files import as_path
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.one_shot_search.record import PARAMETERS, SearchWriter, flatten_datasets
@@ -99,6 +99,11 @@ class Recorder:
         self.space = one_shot(search_space(options.space))
         self.table = table_for(self.space, options.table or self.space.table, options.reference)
         within = Bounds.from_options(as_options(bounds))
+        if dataset not in (None, *(known := [objective.dataset for objective in self.table.objectives])):
+            raise OutOfDomainError(
+                f"the table {self.table.id} has no values of {dataset!r}: give "
+                + alternatives(option("dataset", name) for name in known)
+            )
         self._judge = Judge(self.table.objective(dataset).dataset, within=within)
         self._constrain()
         self.folder = as_path(folder, "folder")

@@ -3,12 +3,13 @@
 hpbandster: `configs.json` has one line per configuration and `results.json` one line per observation, as hpbandster's
 `json_result_logger` writes them; `hpbandster.core.result.logged_results_to_HBS_result` reads both. DeepCAVE's converter
 for BOHB also needs the ConfigSpace space as `configspace.json`, which every study has. The files have no test errors or
-test regrets, because a tuner could be started from them.
+test regrets, because a tuner could be started from them, except for the losses of a study that test values guide.
 
 Optuna: a journal file for `optuna-dashboard FILE` and Optuna's own analyses. Each observation is one trial, because
 each search has its own learning curve. The objective is the loss of the study. Intermediate values are the same
 quantity, the table's validation error of the architecture that the search preferred after each epoch, from the search's
-folder. Test errors are user attributes.
+folder. Test errors are user attributes. If test values guide a study, its loss is one, and there are no intermediate
+values: searches record the test error of another training where the table has one for each kind of validation.
 """
 
 import json
@@ -45,13 +46,11 @@ ATTRIBUTES = (
     "simulated_seconds", "attempts", "worker", "failure",
 )  # fmt: skip
 """Fields of an observation that become user attributes of the trial, under their own names."""
-TEST_ATTRIBUTES = {
-    "table_test_error": "test error (not used for tuning)",
-    "test_regret": "test regret (not used for tuning)",
-}
-"""Names of the user attributes for test values."""
+TEST_ATTRIBUTES = {"table_test_error": "test error", "test_regret": "test regret"}
+NOT_USED = " (not used for tuning)"
+"""Names of the user attributes for test values, and what follows them unless test values guide the study."""
 _DESCRIBED = ("optimizer", "space", "config_space", "tuner", "min_budget", "max_budget", "eta", "iterations", "seed",
-              "continuation", "repeat", "table_id")  # fmt: skip
+              "continuation", "repeat", "objective", "table_id")  # fmt: skip
 
 
 def write_hpbandster_files(study: Study, folder: Path | None = None) -> None:
@@ -176,7 +175,8 @@ def _trial(
 
     params = study.configuration(line["configuration_id"])
     attributes = {name: line[name] for name in ATTRIBUTES if line[name] is not None}
-    attributes |= {label: line[name] for name, label in TEST_ATTRIBUTES.items() if line[name] is not None}
+    note = NOT_USED if study.guide == "validation" else ""
+    attributes |= {label + note: line[name] for name, label in TEST_ATTRIBUTES.items() if line[name] is not None}
     return FrozenTrial(
         number=line["number"],
         trial_id=line["number"],
@@ -188,15 +188,16 @@ def _trial(
         distributions={name: distributions[name] for name in params},
         user_attrs=attributes,
         system_attrs={},
-        intermediate_values=_learning_curve(study.folder / line["folder"], study.guide),
+        intermediate_values=_learning_curve(study, line),
     )
 
 
-def _learning_curve(folder: Path, guide: str) -> dict[int, float]:
-    """Return the table's error that guides a study after every recorded epoch; empty without a search."""
-    if not (folder / CONFIG).is_file():
+def _learning_curve(study: Study, observation: Line) -> dict[int, float]:
+    """Return the validation error after every recorded epoch; empty without a search, or if test values guide."""
+    folder = study.folder / observation["folder"]
+    if study.guide != "validation" or not (folder / CONFIG).is_file():
         return {}
-    errors = {line["epoch"]: line[f"table_{guide}_error"] for line in open_search(folder).lines}
+    errors = {line["epoch"]: line["table_validation_error"] for line in open_search(folder).lines}
     return {epoch: error for epoch, error in errors.items() if error is not None}
 
 

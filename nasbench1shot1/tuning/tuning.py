@@ -15,7 +15,7 @@ from nasbench1shot1.ground.files import picture_name
 from nasbench1shot1.jobs.job import Ended
 from nasbench1shot1.jobs.pool import WorkerOptions
 from nasbench1shot1.one_shot_search.memory import check_fits
-from nasbench1shot1.one_shot_search.options import SearchOptions, data_facts, table_of_search
+from nasbench1shot1.one_shot_search.options import SearchOptions, data_facts, search_options, table_of_search
 from nasbench1shot1.phases import Phase, check_phases, first_moved_epoch
 from nasbench1shot1.proposers.configurations import format_id, parse_id, require_extra
 from nasbench1shot1.registry import (
@@ -90,9 +90,9 @@ def tune(
         RunStoppedError: Ctrl-C; it names the folder to resume.
     """
     require_extra("hpbandster")
-    options = with_names(options)
-    check_importable(str(options.get("space")), "space")
-    given = options if optimizer is None else {"optimizer": optimizer_name(optimizer), **options}
+    named = {} if optimizer is None else {"optimizer": optimizer_name(optimizer)}
+    given = with_names({**named, **options})
+    check_importable(str(given.get("space")), "space")
     workers, given = WorkerOptions.split(given)
     return run(StudyKind(workers), given, out=out, resume=resume, allow_module=allow_module, console=console)
 
@@ -259,7 +259,9 @@ def _check_shared(study: Study, given: Mapping[str, Any]) -> None:
     for name in given:
         if name not in study.shared_options:
             raise InvalidInputError(f"{option(name)} is not an option of '{study.folder}': remove it")
-    check_unchanged(study.folder, study.shared_options, given, ())
+    recorded = {**study.shared_options, **study_settings(study.options, study.options.brackets.budgets[0])}
+    resolved = search_options({**recorded, **given}, varied=tuple(study.config_space)).as_dict()
+    check_unchanged(study.folder, study.shared_options, {name: resolved[name] for name in given}, ())
 
 
 def _observation(line: Mapping[str, Any]) -> RecordedObservation:

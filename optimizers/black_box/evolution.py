@@ -67,7 +67,6 @@ class Evolution(BlackBoxOptimizer):
         super().__init__(*arguments)
         self.population: MutableSequence[Individual] = deque()
         self._size, self._tournament = self.hyperparameters.population, self.hyperparameters.tournament
-        self._probability = min(self.hyperparameters.mutation_rate / len(self.space.variables()), 1.0)
         self._asked = 0
 
     @property
@@ -109,8 +108,9 @@ class Evolution(BlackBoxOptimizer):
 
         The result can equal the parent.
         """
+        probability = min(self.hyperparameters.mutation_rate / len(self.space.variables()), 1.0)
         for _ in range(ATTEMPTS):
-            if (child := self.space.mutate_each(arch, self._probability, self.rng)) is not None:
+            if (child := self.space.mutate_each(arch, probability, self.rng)) is not None:
                 return child
         raise InvalidInputError(
             f"no valid mutation of '{arch}' in {self.space.name} with rate {self.hyperparameters.mutation_rate:g}: "

@@ -368,3 +368,9 @@ def test_a_recorder_discretises_within_bounds_and_refuses_other_architectures(tm
     found, within = nb.Architecture.parse(line["architecture"]), run.baseline.bounds
     assert within.allows(table, found) and not within.allows(table, large) and run.summary["bounds"]["networks"] == 4077
     assert line["test_regret"] == again["test_regret"] == table.regret(found, dataset="cifar10", within=within)
+
+
+def test_a_data_set_that_the_table_lacks_is_refused(tmp_path):
+    with refuses(nb.OutOfDomainError, "'mnist'", "cifar10", options="dataset"):
+        nb.Recorder(tmp_path / "own", "s1", dataset="mnist")
+    assert not (tmp_path / "own").exists()

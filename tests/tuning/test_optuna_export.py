@@ -134,3 +134,13 @@ def test_only_a_study_can_be_exported(study, tmp_path):
         Study.open(study.folder / study.lines[0]["folder"])
     with pytest.raises(SystemExit):
         cli.main(["export", str(study.folder)])
+
+
+def test_test_values_that_guide_a_study_are_not_called_unused(tmp_path):
+    study = write_study(tmp_path / "study", runs=True, objective="test_accuracy")
+    export_optuna(study, tmp_path / "file")
+    exported = load(tmp_path / "file")
+    assert exported.user_attrs["objective"] == "test_accuracy"
+    for trial, line in zip(exported.trials, study.lines, strict=True):
+        assert trial.user_attrs["test regret"] == line["test_regret"]
+        assert not trial.intermediate_values

@@ -265,3 +265,18 @@ def test_the_size_of_supernets_can_be_tuned(tmp_path):
         **options,
     )
     assert size_text(study.shared_options) == "tuned channels × 1 cell" and len(study.lines) == 1
+
+
+def test_a_study_is_resumed_with_the_options_that_started_it(tmp_path):
+    study = tiny_study(tmp_path / "study", device="auto")
+    assert study.shared_options["device"] != "auto"
+    tune_without_searches(resume=study.folder, device="auto", scale="quick")
+    with refuses(nb.InvalidInputError, study.folder, 3, options="channels"):
+        tune_without_searches(resume=study.folder, channels=3)
+
+
+def test_an_alias_is_recorded_as_the_name_of_the_optimizer(tmp_path):
+    options = {"optimizer": "mask-gumbel", "space": "nats-size", "objective": "test_accuracy"} | dict.fromkeys(
+        ["channels", "cells"]
+    )
+    assert tiny_study(tmp_path / "study", **options).options.optimizer == "fbnetv2"
