@@ -198,8 +198,7 @@ def check_not_flooded(hyperparameters: GradientHyperparameters, name: str) -> No
     """Raise InvalidInputError for flooding with a method that compares gradients of the weights' loss."""
     if hyperparameters.flooding:
         raise InvalidInputError(
-            f"{option('flooding', hyperparameters.flooding)} changes the sign of the gradients that {name} compares: "
-            "remove it"
+            f"{option('flooding', hyperparameters.flooding)} can reverse the gradients that {name} compares: remove it"
         )
 
 

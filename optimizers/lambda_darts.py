@@ -32,6 +32,11 @@ class LambdaDARTSHyperparameters(GradientHyperparameters):
     alignment_step: Annotated[float, Range(above=0), OnlyWith("alignment")] = 1e-4
     """Step length of the finite difference, as the norm over all cells."""
 
+    def check(self) -> None:
+        """Raise InvalidInputError also for flooding, which can reverse the compared gradients."""
+        super().check()
+        check_not_flooded(self, "Λ-DARTS")
+
 
 class LambdaDARTS(DARTS):
     """DARTS in which every weight step also aligns the gradients that the cells send to their mixing weights.
@@ -66,7 +71,6 @@ class LambdaDARTS(DARTS):
     def check_length(self, phases: Sequence[Phase], steps: int) -> None:
         """Raise InvalidInputError if the alignment never gets a weight."""
         super().check_length(phases, steps)
-        check_not_flooded(self.hyperparameters, "Λ-DARTS")
         if self.hyperparameters.alignment and sum(phase.epochs for phase in phases) == 1:
             raise InvalidInputError(
                 f"{option('epochs', 1)} has only the first epoch, in which the weight of the alignment is 0: "

@@ -45,6 +45,11 @@ class OLESHyperparameters(GradientHyperparameters):
     window_counts_one_more: Annotated[bool | None, IF_GIVEN] = None
     """Sum one value more than --window, but divide by --window, as in the published code. Default: no."""
 
+    def check(self) -> None:
+        """Raise InvalidInputError also for flooding, which can reverse the compared gradients."""
+        super().check()
+        check_not_flooded(self, "OLES")
+
 
 class OLES(DARTS):
     """DARTS that stops training an operation when its gradients on the two halves of the images disagree.
@@ -77,7 +82,6 @@ class OLES(DARTS):
     def check_length(self, phases: Sequence[Phase], steps: int) -> None:
         """Raise InvalidInputError if the search ends before the first window, so that nothing can be frozen."""
         super().check_length(phases, steps)
-        check_not_flooded(self.hyperparameters, "OLES")
         if not self.trains_weights_first:
             steps -= 1  # no weight step of the epoch precedes the first step of Λ
         values = steps * sum(phase.epochs for phase in phases if phase.moves_parameters)

@@ -48,7 +48,10 @@ def announce(state: "RankingState", table: "Table", out: Any, expected: "Expecta
         print_line(table.partial_note)
     print_line(_duration_text(expected))
     if options.architectures == ALL and expected.evaluation > LONG:
-        print_line(f"A sample takes less time: stop this, and add {option('architectures', 400)}.")
+        print_line(
+            "To save time, rank a sample: stop this ranking, and start another with "
+            f"{option('architectures', 400)} and another {option('out')}."
+        )
 
 
 def _duration_text(expected: "Expectation") -> str:

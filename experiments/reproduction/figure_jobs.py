@@ -402,13 +402,14 @@ def _ranking(search: FigureJob, usual: Options, given: Options) -> FigureJob:
     """Return the ranking of a search at all epochs with saved weights, with options that given ones override."""
     half = search.options["images_per_half"]
     own = {name: search.options[name] for name in _SHARED if given.get(name) is not None}
-    if "batch_norm" in usual:  # which the preset would set, too
+    if "batch_norm" in usual:  # a preset would override this
         own.pop("preset", None)
     if given.get("table") is not None:
         own["table"] = given["table"]
     if half is not None:
         own["images"] = str(min(half, int(usual["images"])))
-    epochs = f"every:{search.options['keep_weights_every']}"
+    every, last = search.options["keep_weights_every"], search.options["epochs"]
+    epochs = str(last) if every == last else f"every:{every}"
     where = {"run": str(search.folder.absolute()), "epochs": epochs, "threads": search.options["threads"]}
     options = {**where, **usual, **own}
     return replace(

@@ -104,7 +104,7 @@ def _searches(number: int, title: str, panels: tuple[Panel, ...], epochs: int = 
     return replace(found, **fields)
 
 
-RANKED_EPOCHS = {"full": 5, "medium": 4, "quick": 3}
+_RANKED_EPOCHS = {"full": 5, "medium": 4, "quick": 3}
 """Number of ranked epochs of a search in figure 3, evenly spaced (paper: every tenth epoch)."""
 _RANKINGS: dict[str, dict[str, Any]] = {
     "full": {"architectures": "all", "images": "1000"},
@@ -118,7 +118,7 @@ def _ranked_searches() -> Figure:
     """Return figure 2, whose searches save the weights that figure 3 ranks."""
     found = _searches(2, "five one-shot optimizers", _space_panels(_ALL_METHODS))
     kept: dict[str, Any] = {
-        name: replace(scale, kept_epochs=RANKED_EPOCHS[name]) for name, scale in found.scales.items()
+        name: replace(scale, kept_epochs=_RANKED_EPOCHS[name]) for name, scale in found.scales.items()
     }
     return replace(found, **kept)
 
@@ -268,8 +268,9 @@ def _longer_searches() -> Figure:
 
 _WEIGHT_DECAY = "weight decay of the weights, space"
 _DARTS_CUTOUT = "cutout during the search"
+_FIGURE_2 = _ranked_searches()
 _PAPER_FIGURES = {
-    "figure2": (_FIGURE_2 := _ranked_searches()),
+    "figure2": _FIGURE_2,
     "figure3": _rankings(_FIGURE_2),
     "figure4": _searches(4, f"{_WEIGHT_DECAY} 3", _method_panels("s3", _DECAYS)),
     "figure5": _trajectories(5, "cs2"),

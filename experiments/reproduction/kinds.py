@@ -347,6 +347,7 @@ STUDY = JobKind(
     seconds=study_seconds,
     work=study_work,
     check=_check_study,
+    checked_by=("tuner",),
     open=Study.open,
     outcome=_study_outcome,
     done=_recorded_epochs,

@@ -148,7 +148,7 @@ def accuracy_over_time(study: BlackBoxStudy, spread: Spread | None = None) -> Po
     return pool(accuracies, times[times >= span(errors)[0]], spread=spread)
 
 
-class TestAccuracyByEpoch(CurveResults):
+class AccuracyOfDataSets(CurveResults):
     """Figure 7: mean test accuracy of the preferred architectures of one-shot searches after every epoch."""
 
     HEADINGS = ("panel", "curve", "seeds", "final test accuracy", "final test regret")

@@ -155,7 +155,7 @@ def _figure_7(space: str, defaults: Sequence[str]) -> Figure:
         source="figure 7 of NATS-Bench",
         title=f"test accuracy over search epochs, {_PART[space]}",
         runs="search",
-        drawing="nats_bench:TestAccuracyByEpoch",
+        drawing="nats_bench:AccuracyOfDataSets",
         full=Scale(panels, {"scale": "full", **_SHARED}, (0, 1, 2), dict.fromkeys(samplers, _BATCH_OF_512)),
         quick=Scale(small, quick, (0, 1), {**dict.fromkeys(samplers, _FEW), "enas": {**_FEW, "controller_steps": 10}}),
         setting="CIFAR-10, CIFAR-100 and ImageNet16-120, 100 epochs, 3 seeds",

@@ -31,7 +31,7 @@ class Panel:
         title: its title.
         options: options of the runs of all its curves.
         curves: the curves.
-        own_folder: the name of its folder, if this is not its key.
+        own_folder: the name of the folder of its rankings, if this is not its key.
     """
 
     key: str
@@ -56,7 +56,7 @@ class Scale:
         seeds: seeds of every curve.
         by_optimizer: options for the runs of one optimizer, by its name.
         more_seeds: further seeds of some curves, by their keys; these runs come last. Given seeds replace both.
-        kept_epochs: number of evenly spaced epochs after which searches save their weights; 1 is the last one.
+        kept_epochs: number of evenly spaced epochs after which searches save their weights; 1: only the last.
     """
 
     panels: tuple[Panel, ...]

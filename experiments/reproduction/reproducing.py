@@ -350,7 +350,7 @@ def mark_folder(folder: Path, name: str) -> None:
 def check_belongs_to(folder: Path, name: str) -> None:
     """Raise InvalidInputError if a folder holds a run or another figure, DamagedFileError if its mark is damaged."""
     if (folder / CONFIG).exists():
-        raise InvalidInputError(f"{folder} holds a run: choose another {option('out')}")
+        raise InvalidInputError(f"'{folder}' is the folder of a run, not of a figure: choose another {option('out')}")
     if (folder / MARK).is_file() and (other := read_object(folder / MARK).get("figure")) != name:
         raise InvalidInputError(f"{folder} holds {other}, not {name}: choose another {option('out')}")
 

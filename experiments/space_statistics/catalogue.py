@@ -15,15 +15,14 @@ from nasbench1shot1.display.style import AnyStyle
 from nasbench1shot1.experiments.space_statistics.analysis import Analysis
 from nasbench1shot1.experiments.space_statistics.pareto import PARETO_FRONTS
 from nasbench1shot1.ground.errors import InvalidInputError, alternatives, option, unknown_name
-from nasbench1shot1.ground.files import check_results_folder, picture_files
+from nasbench1shot1.ground.files import check_writable
 from nasbench1shot1.registry import benchmarks
+from nasbench1shot1.runs.folder import CONFIG, SUMMARY, read_object
 from nasbench1shot1.tables.table import Table, load_table
 
 if TYPE_CHECKING:
     from nasbench1shot1.display.axes import Axes
 
-SUMMARY = "summary.json"
-"""File of the headlines of all analyses."""
 GENERIC = {"pareto-fronts": PARETO_FRONTS}
 """The analyses that every benchmark has, because they follow from the descriptions of a table's columns."""
 
@@ -101,11 +100,14 @@ def draw_statistics(
     return axes if len(axes) > 1 else axes[0]
 
 
-def check_out(out: Path, table: Table) -> None:
-    """Raise the errors of `check_results_folder` unless a folder can have results, perhaps of another table before."""
-    analyses = {name for benchmark in (*benchmarks(), table.benchmark) for name in offered(benchmark)}
-    files = {name for analysis in analyses for name in picture_files(f"{analysis}.png")}
-    check_results_folder(out, {SUMMARY, *files}, "statistics")
+def check_out(out: Path) -> None:
+    """Raise UserError if a folder cannot be written, is a file, or holds a run or another summary."""
+    check_writable(out)
+    if out.exists() and not out.is_dir():
+        raise InvalidInputError(f"'{out}' is a file: choose another {option('out')}")
+    has_other = (out / SUMMARY).exists() and "refusals" not in read_object(out / SUMMARY)
+    if has_other or (out / CONFIG).exists():
+        raise InvalidInputError(f"'{out}' holds something other than statistics: choose another {option('out')}")
 
 
 def check_options(analyses: Mapping[str, Analysis], table: Table, given: Mapping[str, bool]) -> None:

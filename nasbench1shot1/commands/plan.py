@@ -125,7 +125,9 @@ class Plan:
 
         if unfit := [name for name in ("only", "seeds", *given) if name in self.named]:
             raise InvalidInputError(f"{option(unfit[0])} is for the plan of a single figure: name the figure")
-        print_to_stderr("The work of all figures is counted, which takes about half an hour; name one for less.")
+        print_to_stderr(
+            "Counting the work of all figures takes about half an hour. Name a figure to count only its own."
+        )
         made = plan_all(self.scale, self.gpus, print_to_stderr)
         if self.page is not None:
             made.write_page(self.page)

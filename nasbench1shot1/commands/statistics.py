@@ -60,10 +60,11 @@ class Statistics:
 
     def run(self) -> None:
         """Run the analyses, write and print the results; raises UserError if none could be run."""
-        from nasbench1shot1.experiments.space_statistics.catalogue import SUMMARY, analyses_of, check_options, check_out
+        from nasbench1shot1.experiments.space_statistics.catalogue import analyses_of, check_options, check_out
         from nasbench1shot1.ground.errors import UserError
         from nasbench1shot1.ground.files import write_json
         from nasbench1shot1.registry import import_trusted
+        from nasbench1shot1.runs.folder import SUMMARY
         from nasbench1shot1.tables.table import load_table
 
         _ = self.pictures.figure_style  # raises for a wrong width
@@ -72,7 +73,7 @@ class Statistics:
         analyses, asked = analyses_of(table, self.names), self._given_options()
         check_options(analyses, table, {name: value not in (None, False) for name, value in asked.items()})
         out = self.out or Path("statistics") / table.id
-        check_out(out, table)
+        check_out(out)
         answers, refusals = {}, {}
         for name, analysis in analyses.items():
             try:

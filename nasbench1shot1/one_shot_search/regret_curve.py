@@ -46,7 +46,7 @@ TEST, VALIDATION, ERROR = CURVES = ("test_regret", "validation_regret", "one_sho
 SHORT = 20
 """Number of characters from which the provenance in a legend has its own line."""
 MEAN_LABEL, MEAN_WITHIN, MEAN_COLOUR = "mean over the space", "mean within the bounds", "#555555"
-ENTROPY_TEXT = "entropy of mixing weights: mean over the choices; 1: all entries have equal weights, 0: one has all"
+ENTROPY_TEXT = "entropy of mixing weights: mean over the choices; 1: equal weights, 0: one entry has all the weight"
 MEAN_LOOK: dict[str, Any] = {"color": MEAN_COLOUR, "linestyle": (0, (7, 2, 1, 2, 1, 2)), "linewidth": 1.2}
 """Properties of the line of a mean over the space, here and in legends. Nothing else has these dashes."""
 ABOVE_EDGE = 0.04

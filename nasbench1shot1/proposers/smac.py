@@ -246,7 +246,7 @@ class AskTellFacade:
         try:
             with parallel_config("sequential"):
                 return self._facade.ask()
-        except (StopIteration, ConfigurationSpaceExhaustedException, IndexError):  # the last: without challengers
+        except (StopIteration, ConfigurationSpaceExhaustedException, IndexError):  # IndexError: no challengers
             return None
 
     def tell(self, trial: TrialInfo, cost: float) -> None:

@@ -56,7 +56,7 @@ class Range:
         """Raise InvalidInputError for a number that is out of the range, infinite or NaN."""
         if self.least <= value <= self.most and value > self.above and abs(value) != math.inf:
             return
-        finite = "a finite number, " if abs(value) == math.inf else ""
+        finite = "a finite number, " if abs(value) == self.most == math.inf else ""
         raise InvalidInputError(f"{value_of(name)} must be {finite}{self._describe()}, not {value}")
 
     def _describe(self) -> str:

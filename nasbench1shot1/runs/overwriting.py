@@ -112,7 +112,7 @@ def _move_aside(folder: Path, replaced: tuple[type, ...]) -> Path:
 
 
 def replace_advice(folder: Path, replaced: tuple[type, ...]) -> str:
-    """Return the beginning of the advice for a folder that is taken; empty if `overwrite` would not replace it.
+    """Return "replace it with --overwrite, or " for a folder that is taken; "" if `overwrite` would refuse it.
 
     Args:
         folder: the folder.

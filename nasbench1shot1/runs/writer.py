@@ -210,7 +210,7 @@ class RunWriter(Generic[Record]):
             part.unlink(missing_ok=True)
 
     def unfinished_files(self) -> Iterator[Path]:
-        """Yield the files that a killed process left unfinished, but not unfinished folders, such as a report's."""
+        """Yield the files that a killed process left unfinished, except in unfinished folders, such as a report's."""
         return (path for path in self.folder.rglob(".*.part") if _is_unfinished_file(path, self.folder))
 
     def finish(self, summary: Mapping[str, Any]) -> None:

@@ -20,8 +20,8 @@ Report = Callable[[str], None]
 Progress = Callable[[str, float | None], None]
 """Receives a description of the current work and the fraction done; None if the fraction is unknown."""
 
-OF_TRAININGS = "a CSV or Parquet file with a row for each training"
-"""A noun phrase for files of a table of one's own."""
+TRAININGS_FILE = "a CSV or Parquet file with a row for each training"
+"""How messages describe a file of a user's own table."""
 _BLOCK = 2**24
 
 
@@ -126,7 +126,7 @@ class Source:
             if given is not None:
                 raise InvalidInputError(f"{what}: give the path of {given.example}")
             examples = ", ".join(dict.fromkeys(known.example for known in file_formats()))
-            raise InvalidInputError(f"{what}: give the path of {examples}, or {OF_TRAININGS}{_download_advice()}")
+            raise InvalidInputError(f"{what}: give the path of {examples}, or {TRAININGS_FILE}{_download_advice()}")
         stats = [file.stat() for file in form.files(path)]
         known = "|".join([str(path.resolve()), *(f"{about.st_size}|{about.st_mtime_ns}" for about in stats)])
         size = sum(about.st_size for about in stats)

@@ -19,7 +19,7 @@ from nasbench1shot1.space import SearchSpace
 from nasbench1shot1.tables.columns import RESERVED, STANDARD, Column
 from nasbench1shot1.tables.description import METRIC_NAME, Meta
 from nasbench1shot1.tables.folder import Columns
-from nasbench1shot1.tables.formats import OF_TRAININGS, FileFormat, Progress, Report, Source
+from nasbench1shot1.tables.formats import TRAININGS_FILE, FileFormat, Progress, Report, Source
 from nasbench1shot1.tables.frame_keys import KNOWN_DATASETS
 from nasbench1shot1.tables.from_frame import table_from_frame
 from nasbench1shot1.tables.to_frame import ARCHITECTURE, DATASET, parse_frame_name
@@ -47,7 +47,7 @@ class FrameFile(FileFormat):
     space: SearchSpace
     options: Mapping[str, Any] = field(default_factory=dict)
     ignored: Sequence[str] = ()
-    example = OF_TRAININGS
+    example = TRAININGS_FILE
 
     def recognises(self, path: Path) -> bool:
         """Return whether a file has the name of a CSV or Parquet file."""

@@ -178,30 +178,23 @@ def _check_names(named: str, space: "ConfigurationSpace", fixed: Mapping[str, An
 
 
 def _to_check(space: "ConfigurationSpace") -> Iterator[dict[str, Any]]:
-    """Yield the ends of every range, beside the other defaults of the space, then random configurations."""
+    """Yield the ends of every range, with the defaults of all other hyperparameters, then random configurations.
+
+    Inactive hyperparameters are left out, and so are combinations that the space forbids.
+    """
+    from ConfigSpace.exceptions import ForbiddenValueError
+    from ConfigSpace.util import deactivate_inactive_hyperparameters
+
     copy = _from_json(to_json(space))
-    usual = {name: as_python(value) for name, value in copy.get_default_configuration().items()}
+    usual = {name: hyperparameter.default_value for name, hyperparameter in copy.items()}
     for name, hyperparameter in space.items():
         for value in _ends(hyperparameter):
-            if not _is_forbidden(copy, values := {**usual, name: as_python(value)}):
-                yield values
+            with suppress(ForbiddenValueError):
+                found = deactivate_inactive_hyperparameters({**usual, name: value}, copy)
+                yield {known: as_python(of) for known, of in found.items()}
     copy.seed(0)
     for _ in range(SAMPLES):
         yield {name: as_python(value) for name, value in copy.sample_configuration().items()}
-
-
-def _is_forbidden(space: "ConfigurationSpace", values: Mapping[str, Any]) -> bool:
-    """Return whether a clause of a space forbids values; those of inactive hyperparameters are not forbidden."""
-    from ConfigSpace import Configuration
-    from ConfigSpace.exceptions import ForbiddenValueError
-
-    try:
-        Configuration(space, values=dict(values))
-    except ForbiddenValueError:
-        return True
-    except ValueError:  # inactive, or another one would be active
-        return False
-    return False
 
 
 def _ends(hyperparameter: Any) -> list[Any]:

@@ -3,13 +3,13 @@
 hpbandster: `configs.json` has one line per configuration and `results.json` one line per observation, as hpbandster's
 `json_result_logger` writes them; `hpbandster.core.result.logged_results_to_HBS_result` reads both. DeepCAVE's converter
 for BOHB also needs the ConfigSpace space as `configspace.json`, which every study has. The files have no test errors or
-test regrets, because a tuner could be started from them, except for the losses of a study that test values guide.
+test regrets, because a tuner could be started from them. If the objective is a test value, the losses are test values.
 
 Optuna: a journal file for `optuna-dashboard FILE` and Optuna's own analyses. Each observation is one trial, because
 each search has its own learning curve. The objective is the loss of the study. Intermediate values are the same
 quantity, the table's validation error of the architecture that the search preferred after each epoch, from the search's
-folder. Test errors are user attributes. If test values guide a study, its loss is one, and there are no intermediate
-values: searches record the test error of another training where the table has one for each kind of validation.
+folder. Test errors are user attributes. If the objective is a test value, the trials have no intermediate values,
+because the test errors that a search records may come from another training.
 """
 
 import json
@@ -47,8 +47,9 @@ ATTRIBUTES = (
 )  # fmt: skip
 """Fields of an observation that become user attributes of the trial, under their own names."""
 TEST_ATTRIBUTES = {"table_test_error": "test error", "test_regret": "test regret"}
+"""Names of the user attributes for test values."""
 NOT_USED = " (not used for tuning)"
-"""Names of the user attributes for test values, and what follows them unless test values guide the study."""
+"""What follows these names unless the objective is a test value."""
 _DESCRIBED = ("optimizer", "space", "config_space", "tuner", "min_budget", "max_budget", "eta", "iterations", "seed",
               "continuation", "repeat", "objective", "table_id")  # fmt: skip
 

@@ -221,7 +221,7 @@ class StudyKind(Kind[StudyOptions, "ConfigurationSpace", Study, StudyWriter]):
 def _check_search(
     options: SearchOptions, images: "ImageSet", halves: "Split", budgets: Sequence[int], continues: bool
 ) -> None:
-    """Raise UserError for a search that cannot run on this machine, or not at all budgets.
+    """Raise UserError for a search that cannot run on this machine, or whose phases do not fit a budget.
 
     Args:
         options: the options of the search at the smallest budget.

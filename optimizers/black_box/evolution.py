@@ -108,6 +108,7 @@ class Evolution(BlackBoxOptimizer):
 
         The result can equal the parent.
         """
+        # here, because some spaces have no variables
         probability = min(self.hyperparameters.mutation_rate / len(self.space.variables()), 1.0)
         for _ in range(ATTEMPTS):
             if (child := self.space.mutate_each(arch, probability, self.rng)) is not None:

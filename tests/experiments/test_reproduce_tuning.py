@@ -25,7 +25,7 @@ from nasbench1shot1.experiments.reproduction.figure_jobs import open_figure
 from nasbench1shot1.experiments.reproduction.figures import STUDY_SEED
 from nasbench1shot1.experiments.reproduction.kinds import FigureJob
 from nasbench1shot1.experiments.reproduction.progress import describe_work
-from nasbench1shot1.experiments.reproduction.reproducing import check_recorded
+from nasbench1shot1.experiments.reproduction.reproducing import check_recorded, jobs_to_check
 from nasbench1shot1.experiments.tuning.best import best_of
 from nasbench1shot1.experiments.tuning.trajectory import average, trajectory
 from nasbench1shot1.jobs.pool import WorkerOptions, this_process
@@ -80,6 +80,7 @@ def test_tuners_are_compared_with_about_equal_numbers_of_searches(scale, counts,
     assert {name: plan.planned for name, plan in plans.items()} == dict(
         zip(("bohb", "smac", "random"), counts, strict=True)
     )
+    assert {job.options["tuner"] for job in jobs_to_check(jobs)} == {"bohb", "smac", "random"}  # packages differ
     longest = plans["bohb"].budgets[-1]
     assert plans["bohb"].budgets == plans["smac"].budgets == (longest // 4, longest // 2, longest)
     assert plans["random"].budgets == (longest,)

@@ -89,10 +89,15 @@ def test_a_folder_with_something_else_is_not_written_to(tmp_path):
     (tmp_path / "run" / "summary.json").write_text("{}")
     (tmp_path / "run" / "metrics.jsonl").write_text("")
     failed = command("statistics", "cost", "--table", "nb101-5v", "--out", "run", cwd=tmp_path)
-    fails(failed, "'run' contains files other than statistics", "--out")
+    fails(failed, "'run' holds something other than statistics", "--out")
     assert (tmp_path / "run" / "summary.json").read_text() == "{}" and len([*(tmp_path / "run").iterdir()]) == 2
     (tmp_path / "file").write_text("mine")
     fails(command("statistics", "cost", "--out", "file", cwd=tmp_path), "'file'", "--out")
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "plot.png").write_text("mine")
+    for _ in range(2):
+        assert command("statistics", "cost", "--table", "nb101-5v", "--out", "mine", cwd=tmp_path).returncode == 0
+    assert (tmp_path / "mine" / "plot.png").read_text() == "mine"
 
 
 def test_the_page_has_a_section_and_pictures_for_every_analysis():

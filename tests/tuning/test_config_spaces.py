@@ -77,6 +77,16 @@ def test_a_constant_may_equal_the_default_of_the_optimizer(tmp_path):
     assert dict(config_space(file, fixed()).get_default_configuration())["learning_rate"] == 0.025
 
 
+def test_ends_are_checked_without_inactive_hyperparameters(tmp_path):
+    """Dirichlet distributions have no temperature."""
+    space = ConfigurationSpace()
+    kind = Categorical("relaxation", ["softmax", "dirichlet"], default="softmax")
+    temperature = Float("temperature_max", (2, 10), default=5)
+    space.add(kind, temperature, EqualsCondition(temperature, kind, "softmax"))
+    space.to_json(tmp_path / "own.json")
+    assert len(config_space(str(tmp_path / "own.json"), fixed())) == 2
+
+
 def test_only_configurations_of_the_space_are_checked(tmp_path):
     """The optimizer's default learning rate is below the range of the minimum, but not in the space."""
     space = ConfigurationSpace()
