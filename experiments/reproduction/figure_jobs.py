@@ -87,10 +87,7 @@ class Reproduction:
         runs = [own.options_of(*pair) for _, pairs in own.by_seed() for pair in pairs]
         if self.figure.runs == "ranking":
             return counted(len(runs), "ranking")
-        options, epochs = self.kind.adapt(own.options), sorted({run["epochs"] for run in runs if "epochs" in run})
-        if len(epochs) > 1:
-            options["epochs"] = f"{epochs[0]} to {epochs[-1]}"
-        return self.kind.size(len(runs), options)
+        return self.kind.size([self.kind.adapt(run) for run in runs])
 
     def selected(self, scale: str, space: str | None = None) -> Scale:
         """Return the selected panels and curves of a scale.

@@ -1,6 +1,6 @@
 """The kinds of runs of figures, each as a record of functions, and the one class of their jobs."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -21,16 +21,16 @@ from nasbench1shot1.experiments.reproduction.costs import (
     searches_by_epochs,
     study_seconds,
     study_work,
+    tuning_options,
 )
 from nasbench1shot1.experiments.reproduction.observed import table_of
 from nasbench1shot1.experiments.reproduction.parts import Options
 from nasbench1shot1.experiments.tuning.best import best_of
 from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError, UserError, option
-from nasbench1shot1.ground.text import counted, percent
+from nasbench1shot1.ground.text import counted, number_range, percent
 from nasbench1shot1.jobs.job import Job
 from nasbench1shot1.one_shot_search.options import search_options
 from nasbench1shot1.one_shot_search.record import Run, open_search
-from nasbench1shot1.proposers.brackets import Brackets
 from nasbench1shot1.proposers.configurations import require_extra
 from nasbench1shot1.proxy_training import ProxyTrainings
 from nasbench1shot1.proxy_training.record import proxy_config
@@ -142,7 +142,7 @@ class JobKind:
         pace: options on which the cost of a unit depends.
         adapt: returns the options of a run from the options of figure and user; defaults are filled in afterwards.
         resolve: fills in the defaults on the machine that runs the jobs; raises UserError for bad options.
-        size: returns the work of a number of runs in words, from adapted options.
+        size: returns the work of runs in words, from the adapted options of each.
         seconds: times a few steps on the machine that runs the jobs, and returns the expected seconds of a unit.
             Official images may be missing.
         work: counts the work of a run. Official images may be missing.
@@ -168,7 +168,7 @@ class JobKind:
     pace: tuple[str, ...]
     adapt: Callable[[Options], dict[str, Any]] = dict
     resolve: Callable[[Options], dict[str, Any]]
-    size: Callable[[int, Options], str]
+    size: Callable[[Sequence[Options]], str]
     seconds: Callable[[FigureJob], float]
     work: Callable[[FigureJob], Work]
     check: Callable[[FigureJob], None] = _check_images
@@ -207,7 +207,7 @@ SEARCH = JobKind(
     units=_epochs,
     pace=("optimizer", "space", "images"),
     resolve=lambda options: search_options(options).as_dict(),
-    size=lambda runs, options: f"{runs} × {options['epochs']} epochs",
+    size=lambda runs: f"{len(runs)} × {number_range([run['epochs'] for run in runs])} epochs",
     seconds=lambda job: search_seconds(job.options),
     work=lambda job: search_work(job.options),
     check=_check_search,
@@ -317,9 +317,9 @@ def _resolve_study(options: Options) -> dict[str, Any]:
     return {**options, **{name: found[name] for name in ("images", "device")}}
 
 
-def _study_size(runs: int, options: Options) -> str:
-    plan = Brackets(*(options[name] for name in ("min_budget", "max_budget", "eta", "iterations")))
-    return f"{runs} × {plan.planned} runs"
+def _study_size(runs: Sequence[Options]) -> str:
+    planned = [tuning_options(run).brackets.planned for run in runs]
+    return f"{len(runs)} × {number_range(planned)} runs"
 
 
 def _check_study(job: FigureJob) -> None:
@@ -372,7 +372,7 @@ PROXY = JobKind(
     pace=("cells", "channels"),
     adapt=lambda options: {name: value for name, value in options.items() if name not in ("table", "compile")},
     resolve=lambda options: proxy_config(options).as_dict(),
-    size=lambda runs, options: f"{runs} × {options['architectures']} trainings",
+    size=lambda runs: f"{len(runs)} × {number_range([run['architectures'] for run in runs])} trainings",
     seconds=proxy_seconds,
     work=proxy_work,
     open=ProxyTrainings.open,
@@ -416,7 +416,7 @@ BLACK_BOX = JobKind(
     units=lambda job: int(job.options["repeats"]),
     pace=("space", "dataset", "optimizer", "mutation", "mutation_rate", "tournament"),
     resolve=_resolve_black_box,
-    size=lambda runs, options: f"{runs} × {options['repeats']} searches",
+    size=lambda runs: f"{len(runs)} × {number_range([run['repeats'] for run in runs])} searches",
     seconds=black_box_seconds,
     work=black_box_work,
     check=_check_table,

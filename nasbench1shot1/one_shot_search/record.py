@@ -229,7 +229,8 @@ class SearchRecord(RunRecord):
         stored, last = self.architecture_parameters, len(self.lines) - 1
         epochs = list(epochs)
         if unknown := [epoch for epoch in epochs if not 0 <= epoch <= last]:
-            raise InvalidInputError(f"'{self.folder}' has no epoch {unknown[0]}: give one of 0 to {last}")
+            known = "it has recorded none yet" if last < 0 else f"give one of 0 to {last}"
+            raise InvalidInputError(f"'{self.folder}' has no epoch {unknown[0]}: {known}")
         return {
             epoch: self.reading(epoch).weights(
                 {key: values[epoch] for key, values in stored.items()}, self._space, self.lines[epoch].get("structure")
