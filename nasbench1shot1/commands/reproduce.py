@@ -164,5 +164,5 @@ def _list() -> None:
     print_to_stdout("\n27 × 280 runs: 27 studies of 280 searches each, by nb1shot1 tune")
     print_to_stdout("15 × 150 trainings: 150 architectures trained in each of 15 sizes of the proxy")
     print_to_stdout("90 × 50 epochs: 90 searches of 50 epochs each")
-    print_to_stdout("full: the paper's setting; medium: days on a CPU; quick: minutes to hours on a CPU")
+    print_to_stdout("full: the paper's setting; on a CPU, medium takes days, quick minutes to hours")
     print_to_stdout("nb1shot1 reproduce FIGURE --scale quick")
