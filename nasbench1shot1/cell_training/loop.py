@@ -167,8 +167,6 @@ def run_training(state: TrainingState, writer: RunWriter[Training], reporter: Re
         UserError: the loss became NaN or infinite, or the disk is full; the record is complete up to the last
             checkpoint.
     """
-    if not state.recorded:  # it can be resumed even if it stops before the first checkpoint of its schedule
-        writer.save(state)
     for stop in state.stops[state.recorded :]:
         started = time.perf_counter()
         means = train_to(state, stop.step, reporter)
@@ -178,7 +176,8 @@ def run_training(state: TrainingState, writer: RunWriter[Training], reporter: Re
         state.recorded += 1
         line = stop_line(state, stop, means, accuracies)
         writer.append_line(line)
-        if stop.evaluation not in (None, EPOCH) or stop.epochs % state.config.checkpoint_every == 0:
+        is_scheduled = stop.epochs % state.config.checkpoint_every == 0
+        if is_scheduled or stop.evaluation not in (None, EPOCH) or state.recorded == 1:  # so that it can be resumed
             writer.save(state)
         reporter.recorded(line)
 
