@@ -139,6 +139,13 @@ class GradientHyperparameters(AdamHyperparameters):
                 f"{', '.join(suitable)} or {last}"
             )
 
+    def check_not_flooded(self, name: str) -> None:
+        """Raise InvalidInputError for flooding; `name` is a method that compares gradients of the weights' loss."""
+        if self.flooding:
+            raise InvalidInputError(
+                f"{option('flooding', self.flooding)} can reverse the gradients that {name} compares: remove it"
+            )
+
     def _check_term(self) -> None:
         from nasbench1shot1.optimizers.terms import TERMS
 
@@ -192,14 +199,6 @@ class GradientHyperparameters(AdamHyperparameters):
                 f"{option('term', self.term)} is a function of Λ, but the exponentiated gradient updates mixing "
                 f"weights: give {option('term', 'none')} or {adam}"
             )
-
-
-def check_not_flooded(hyperparameters: GradientHyperparameters, name: str) -> None:
-    """Raise InvalidInputError for flooding with a method that compares gradients of the weights' loss."""
-    if hyperparameters.flooding:
-        raise InvalidInputError(
-            f"{option('flooding', hyperparameters.flooding)} can reverse the gradients that {name} compares: remove it"
-        )
 
 
 class GradientOptimizer(AdamOptimizer):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from nasbench1shot1.ground.errors import InvalidInputError, option
 from nasbench1shot1.optimizer import Mixing, WeightStep
 from nasbench1shot1.optimizers.darts import DARTS
-from nasbench1shot1.optimizers.gradient import PUBLISHED_WEIGHTS, GradientHyperparameters, check_not_flooded
+from nasbench1shot1.optimizers.gradient import PUBLISHED_WEIGHTS, GradientHyperparameters
 from nasbench1shot1.phases import Phase
 from nasbench1shot1.runs.options import OfLength, OnlyWith, Range
 from nasbench1shot1.space import OneShotSpace
@@ -35,7 +35,7 @@ class LambdaDARTSHyperparameters(GradientHyperparameters):
     def check(self) -> None:
         """Raise InvalidInputError also for flooding, which can reverse the compared gradients."""
         super().check()
-        check_not_flooded(self, "Λ-DARTS")
+        self.check_not_flooded("Λ-DARTS")
 
 
 class LambdaDARTS(DARTS):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from nasbench1shot1.ground.errors import InvalidInputError, option
 from nasbench1shot1.optimizer import SearchStep, WeightStep
 from nasbench1shot1.optimizers.darts import DARTS
-from nasbench1shot1.optimizers.gradient import PUBLISHED_SETTINGS, GradientHyperparameters, check_not_flooded
+from nasbench1shot1.optimizers.gradient import PUBLISHED_SETTINGS, GradientHyperparameters
 from nasbench1shot1.phases import Phase
 from nasbench1shot1.runs.options import IF_GIVEN, OnlyWith, Range
 
@@ -48,7 +48,7 @@ class OLESHyperparameters(GradientHyperparameters):
     def check(self) -> None:
         """Raise InvalidInputError also for flooding, which can reverse the compared gradients."""
         super().check()
-        check_not_flooded(self, "OLES")
+        self.check_not_flooded("OLES")
 
 
 class OLES(DARTS):

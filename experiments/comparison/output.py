@@ -32,8 +32,8 @@ from nasbench1shot1.experiments.comparison.rank_tests import FEWEST, describe_ef
 from nasbench1shot1.experiments.comparison.sentences import TEST_WORDS, common_time_text
 from nasbench1shot1.experiments.comparison.statistics import COMMON, END, Comparison
 from nasbench1shot1.experiments.comparison.tasks import TaskComparison
-from nasbench1shot1.ground.errors import InvalidInputError
-from nasbench1shot1.ground.files import PictureFormat, atomic_folder, check_results_folder, picture_files
+from nasbench1shot1.ground.errors import InvalidInputError, option
+from nasbench1shot1.ground.files import PictureFormat, atomic_folder, check_writable, picture_files
 from nasbench1shot1.ground.text import counted, line_printer
 
 if TYPE_CHECKING:
@@ -179,7 +179,11 @@ def _left_out(comparison: Comparison) -> str:
 
 def check_out(out: Path) -> None:
     """Raise UserError if a folder cannot be written or contains anything other than a comparison."""
-    check_results_folder(out, FILES, "a comparison")
+    check_writable(out)
+    if out.exists() and not out.is_dir():
+        raise InvalidInputError(f"'{out}' is a file: choose another {option('out')}")
+    if out.exists() and not all(path.name in FILES and path.is_file() for path in out.iterdir()):
+        raise InvalidInputError(f"'{out}' contains files other than a comparison: choose another {option('out')}")
 
 
 def write_comparison(

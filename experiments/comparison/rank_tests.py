@@ -122,8 +122,8 @@ def signed_rank(difference: Floats) -> tuple[float, float]:
 def rank_biserial(difference: Floats) -> float:
     """Return the matched-pairs rank-biserial correlation (Kerby: The Simple Difference Formula, 2014).
 
-    The ranks of the negative differences count as positive and those of the positive differences as negative; their sum
-    is divided by the sum of all ranks. The result is 1 if all differences are negative, so that the first method has
+    From the sum of the ranks of all negative differences, the sum of the ranks of all positive ones is subtracted, and
+    the result is divided by the sum of all ranks. It is 1 if all differences are negative, so that the first method has
     the lower regrets, and 0 if all are zero.
     """
     from scipy.stats import rankdata

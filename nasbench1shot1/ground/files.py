@@ -12,7 +12,7 @@ import shutil
 import stat
 import tempfile
 import time
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal, get_args
@@ -152,25 +152,6 @@ def check_writable(folder: Path) -> None:
             pass  # checking permissions is not sufficient, for example in /proc
     except OSError as error:
         raise write_error(folder, error) from error
-
-
-def check_results_folder(folder: Path, names: Container[str], what: str) -> None:
-    """Check that a folder for results can be written and has no other files, which might be replaced.
-
-    Args:
-        folder: the folder, which need not exist.
-        names: the names of files that results consist of.
-        what: what the results are, such as "a comparison".
-
-    Raises:
-        UserError: the folder cannot be created or replaced.
-        InvalidInputError: it is a file, or contains something else.
-    """
-    check_writable(folder)
-    if folder.exists() and not folder.is_dir():
-        raise InvalidInputError(f"'{folder}' is a file: choose another {option('out')}")
-    if folder.exists() and not all(path.name in names and path.is_file() for path in folder.iterdir()):
-        raise InvalidInputError(f"'{folder}' contains files other than {what}: choose another {option('out')}")
 
 
 @contextmanager

@@ -24,7 +24,7 @@ def learned_weights(run: SearchRecord, epochs: Sequence[int]) -> Mapping[int, Ma
 
 
 def relative_entropy(weights: Mapping[str, Floats]) -> float:
-    """Return the mean entropy of the choices, relative to that of equal weights.
+    """Return the mean entropy of the choices, each divided by the entropy of equal weights.
 
     It is 1 if all entries of each choice have equal weights, and 0 if one entry of each choice has all the weight. An
     excluded entry counts as one without weight.

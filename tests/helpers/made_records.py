@@ -43,7 +43,7 @@ def write_records(
 
 
 def write_packed(path: Path, files: Mapping[str, bytes], **options: Any) -> None:
-    """Write an archive like those of `reproduce --pack`. Further arguments are passed to `tarfile.open`."""
+    """Write an archive in the format of `reproduce --pack`. Further arguments are passed to `tarfile.open`."""
     with tarfile.open(path, "w:xz", **options) as archive:
         for name, content in files.items():
             member = tarfile.TarInfo(name)

@@ -35,7 +35,7 @@ SHORT = 12
 
 
 def drawn_datasets(frame: pandas.DataFrame) -> list[str]:
-    """Return the data sets to draw: those of the benchmarks, or the frame's own if it has any other."""
+    """Return the benchmarks' data sets, or all data sets of the frame if it has others."""
     own = [str(name) for name in frame["dataset"].unique()]
     return list(DATASETS) if set(own) <= set(DATASETS) else own
 
