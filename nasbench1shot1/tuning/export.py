@@ -22,10 +22,11 @@ from typing import TYPE_CHECKING, Any
 from nasbench1shot1.ground.errors import InvalidInputError, UserError, option
 from nasbench1shot1.ground.files import atomic_write, check_writable
 from nasbench1shot1.one_shot_search.record import open_search
-from nasbench1shot1.proposers.configurations import as_python, parse_id
-from nasbench1shot1.runs.folder import CONFIG, CONFIG_SPACE, ENVIRONMENT, SUBMISSIONS, read_lines
+from nasbench1shot1.proposers.configurations import ConfigurationId, as_python, parse_id
+from nasbench1shot1.runs.folder import CONFIG, CONFIG_SPACE, ENVIRONMENT, SUBMISSIONS, damaged_file_error
 from nasbench1shot1.tuning.config_spaces import write_config_space
 from nasbench1shot1.tuning.record import Study
+from nasbench1shot1.tuning.submissions import Submission
 
 if TYPE_CHECKING:
     from ConfigSpace import ConfigurationSpace
@@ -67,19 +68,19 @@ def write_hpbandster_files(study: Study, folder: Path | None = None) -> None:
         DamagedFileError: the record of the study is damaged.
         UserError: the files cannot be written.
     """
-    target, first = folder or study.folder, dict[str, Line]()
-    for submission in read_lines(study.folder / SUBMISSIONS):
-        first.setdefault(submission["configuration_id"], submission)
+    target, first = folder or study.folder, dict[ConfigurationId, Submission]()
+    for submission in study.submissions:
+        first.setdefault(submission.configuration_id, submission)
     _write_lines(target / CONFIGS, map(config_line, first.values()))
     _write_lines(target / RESULTS, map(result_line, study.lines))
     if target != study.folder:
         write_config_space(study.config_space, target / CONFIG_SPACE)
 
 
-def config_line(submission: Line) -> list[Any]:
-    """Return a line of submissions.jsonl as a line of configs.json: id, configuration, whether a model proposed it."""
-    info = {"model_based_pick": submission["model_based"]}
-    return [list(parse_id(submission["configuration_id"])), dict(submission["configuration"]), info]
+def config_line(submission: Submission) -> list[Any]:
+    """Return a submission as a line of configs.json: id, configuration, whether a model proposed it."""
+    info = {"model_based_pick": submission.model_based}
+    return [list(submission.configuration_id), dict(submission.configuration), info]
 
 
 def result_line(observation: Line) -> list[Any]:
@@ -137,7 +138,8 @@ def _write_journal(study: Study, trials: "list[FrozenTrial]", path: Path) -> Non
 
     exported = new_optuna_study(trials, JournalStorage(JournalFileBackend(str(path))), study.folder.resolve().name)
     for name in _DESCRIBED:
-        exported.set_user_attr(name, study.config[name])
+        if (value := study.config.get(name)) is not None:
+            exported.set_user_attr(name, value)
 
 
 def new_optuna_study(
@@ -174,7 +176,7 @@ def _trial(
 ) -> "FrozenTrial":
     from optuna.trial import FrozenTrial, TrialState
 
-    params = study.configuration(line["configuration_id"])
+    params = _configuration(study, line["configuration_id"])
     attributes = {name: line[name] for name in ATTRIBUTES if line[name] is not None}
     note = NOT_USED if study.guide == "validation" else ""
     attributes |= {label + note: line[name] for name, label in TEST_ATTRIBUTES.items() if line[name] is not None}
@@ -191,6 +193,19 @@ def _trial(
         system_attrs={},
         intermediate_values=_learning_curve(study, line),
     )
+
+
+def _configuration(study: Study, identity: str) -> Mapping[str, Any]:
+    """Return the values of a configuration; raises DamagedFileError if the configuration space excludes them."""
+    from ConfigSpace import Configuration
+
+    values = study.configuration(identity)
+    try:
+        Configuration(study.config_space, values=values)
+    except (TypeError, ValueError) as error:
+        why = f"{CONFIG_SPACE} excludes the configuration {identity}"
+        raise damaged_file_error(study.folder / SUBMISSIONS, why) from error
+    return values
 
 
 def _learning_curve(study: Study, observation: Line) -> dict[int, float]:

@@ -12,12 +12,13 @@ from nasbench1shot1.ground.text import counted, percent
 from nasbench1shot1.one_shot_search.options import FACTS as SEARCH_FACTS
 from nasbench1shot1.one_shot_search.record import Run, open_search, with_source
 from nasbench1shot1.proposers.configurations import ConfigurationId, format_id, parse_id
-from nasbench1shot1.runs.folder import CONFIG, CONFIG_SPACE, SUBMISSIONS, damaged_file_error, read_lines
+from nasbench1shot1.runs.folder import CONFIG, CONFIG_SPACE, SUBMISSIONS, damaged_file_error
 from nasbench1shot1.runs.options import recorded_options
 from nasbench1shot1.runs.record import RunRecord
 from nasbench1shot1.runs.writer import RunWriter
 from nasbench1shot1.tuning.config_spaces import read_config_space
 from nasbench1shot1.tuning.options import TuningOptions
+from nasbench1shot1.tuning.submissions import Submission, read_submissions
 
 if TYPE_CHECKING:
     import pandas
@@ -158,16 +159,17 @@ class Study(RunRecord):
         return read_config_space(self.folder / CONFIG_SPACE)
 
     @cached_property
+    def submissions(self) -> list[Submission]:
+        """All submitted trials, in order; raises DamagedFileError if their record is damaged."""
+        return read_submissions(self.folder / SUBMISSIONS)
+
+    @cached_property
     def configurations(self) -> dict[str, dict[str, Any]]:
         """The active hyperparameters of every proposed configuration, by its id; in order of proposal.
 
         Raises DamagedFileError if the record of the submissions is damaged.
         """
-        lines = read_lines(self.folder / SUBMISSIONS)
-        try:
-            return {str(line["configuration_id"]): dict(line["configuration"]) for line in lines}
-        except (KeyError, TypeError, ValueError) as error:
-            raise damaged_file_error(self.folder / SUBMISSIONS) from error
+        return {format_id(of.configuration_id): dict(of.configuration) for of in self.submissions}
 
     def configuration(self, identity: str) -> dict[str, Any]:
         """Return the active hyperparameters of a configuration; raises DamagedFileError if it is not recorded."""

@@ -9,6 +9,7 @@ import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Self
 
@@ -20,6 +21,10 @@ from nasbench1shot1.tuning.trials import Key, RecordedObservation
 ATTEMPTS = "attempts.jsonl"
 FIELDS = ("number", "configuration_id", "budget", "configuration", "model_based", "after", "submitted")
 """Fields of a line of submissions.jsonl; `submitted` is in seconds on the study's clock."""
+TYPES = {
+    "number": int, "configuration_id": str, "budget": int, "configuration": dict, "model_based": bool, "after": int,
+}  # fmt: skip
+"""The types of fields."""
 
 
 @dataclass(frozen=True)
@@ -61,8 +66,7 @@ class Submission:
     @classmethod
     def from_line(cls, line: Mapping[str, Any]) -> Self:
         """Return the submission of a line from `as_line`; raises ValueError, KeyError or TypeError for other lines."""
-        types = {"number": int, "budget": int, "configuration": dict, "model_based": bool, "after": int}
-        if any(type(line[name]) is not kind for name, kind in types.items()):
+        if any(type(line[name]) is not kind for name, kind in TYPES.items()):
             raise ValueError("a field has a wrong type")
         return cls(
             parse_id(line["configuration_id"]),
@@ -97,16 +101,37 @@ class Log:
         self.lines.append(dict(line))
 
 
+def read_submissions(path: Path) -> list[Submission]:
+    """Read the complete lines of a submissions.jsonl; raises DamagedFileError if the file is damaged."""
+    submissions = [_read(path, number, line) for number, line in enumerate(read_lines(path))]
+    if any(a.after > b.after for a, b in pairwise(submissions)):
+        raise damaged_file_error(path, "its lines are not in order")
+    if len({submission.key for submission in submissions}) < len(submissions):
+        raise damaged_file_error(path, "it submits a trial twice")
+    first: dict[ConfigurationId, Submission] = {}
+    for submission in submissions:
+        if first.setdefault(submission.configuration_id, submission).configuration != submission.configuration:
+            identity = format_id(submission.configuration_id)
+            raise damaged_file_error(path, f"the configuration {identity} has different values")
+    return submissions
+
+
+def _read(path: Path, number: int, line: Mapping[str, Any]) -> Submission:
+    try:
+        submission = Submission.from_line(line)
+    except (KeyError, TypeError, ValueError) as error:
+        raise damaged_file_error(path, f"line {number + 1} is not a submission") from error
+    if line["number"] != number:
+        raise damaged_file_error(path, f"line {number + 1} has the number {line['number']}")
+    return submission
+
+
 class Submissions:
     """All submissions of a study; raises DamagedFileError if the file is damaged."""
 
     def __init__(self, folder: Path) -> None:
+        self.recorded = read_submissions(folder / SUBMISSIONS)
         self._log = Log(folder / SUBMISSIONS, durable=True)
-        self.recorded = [self._read(number, line) for number, line in enumerate(self._log.lines)]
-        if any(a.after > b.after for a, b in zip(self.recorded, self.recorded[1:], strict=False)):
-            raise damaged_file_error(self.path, "its lines are not in order")
-        if len({submission.key for submission in self.recorded}) < len(self.recorded):
-            raise damaged_file_error(self.path, "it submits a trial twice")
 
     @property
     def path(self) -> Path:
@@ -118,22 +143,19 @@ class Submissions:
         self._log.append(submission.as_line(len(self.recorded)))
         self.recorded.append(submission)
 
-    def _read(self, number: int, line: Mapping[str, Any]) -> Submission:
-        try:
-            submission = Submission.from_line(line)
-        except (KeyError, TypeError, ValueError) as error:
-            raise damaged_file_error(self.path, f"line {number + 1} is not a submission") from error
-        if line["number"] != number:
-            raise damaged_file_error(self.path, f"line {number + 1} has the number {line['number']}")
-        return submission
-
 
 class Attempts:
     """Counts how often each trial was given to a worker, over all sessions."""
 
     def __init__(self, folder: Path) -> None:
         self._log = Log(folder / ATTEMPTS, durable=False)
-        self._counts = Counter((line.get("configuration_id"), line.get("budget")) for line in self._log.lines)
+        self._counts = Counter(map(self._trial_of, self._log.lines))
+
+    def _trial_of(self, line: Mapping[str, Any]) -> tuple[str, int]:
+        match line:
+            case {"configuration_id": str(identity), "budget": int(budget)}:
+                return identity, budget
+        raise damaged_file_error(self._log.path)
 
     def count(self, key: Key) -> int:
         """Return how often a trial was given to a worker."""
@@ -143,7 +165,7 @@ class Attempts:
         """Record that a trial was given to a worker; `seconds` is the time on the study's clock."""
         line = {"configuration_id": format_id(key[0]), "budget": key[1]}
         self._log.append({**line, "attempt": self.count(key) + 1, "started": seconds})
-        self._counts[line["configuration_id"], line["budget"]] += 1
+        self._counts[format_id(key[0]), key[1]] += 1
 
 
 def iterate_chronologically(

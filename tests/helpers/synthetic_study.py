@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from nasbench1shot1.one_shot_search.options import search_options
 from nasbench1shot1.one_shot_search.record import summarise as summarise_search
 from nasbench1shot1.proposers.brackets import Brackets
 from nasbench1shot1.runs.folder import COMMON, CONFIG_SPACE, METRICS, SUBMISSIONS, SUMMARY, description
-from nasbench1shot1.runs.options import option_names
+from nasbench1shot1.runs.options import option_names, options_to_record
 from nasbench1shot1.runs.record import DIGEST, digest
 from nasbench1shot1.tables.table import Table, load_table
 from nasbench1shot1.tuning.config_spaces import FOLDER, read_config_space, write_config_space
@@ -76,7 +75,8 @@ def write_study(
     shared = study_options({**own, **searches}).shared(space)
     folder.mkdir(parents=True)
     write_json(
-        folder / "config.json", description("tuning", {COMMON: asdict(tuning)}, {SEARCH_OPTIONS: shared, **FACTS})
+        folder / "config.json",
+        description("tuning", {COMMON: options_to_record(tuning)}, {SEARCH_OPTIONS: shared, **FACTS}),
     )
     write_json(folder / "environment.json", {})
     write_config_space(space, folder / CONFIG_SPACE)
@@ -128,7 +128,9 @@ def _events(
                     "budget": epochs,
                     "model_based": bracket > 2,
                 }
-                submissions.append({**common, "configuration": configurations[identity], "after": len(lines)})
+                submissions.append(
+                    {**common, "configuration": configurations[identity], "after": len(lines), "submitted": clock}
+                )
                 line = _line(common, configurations[identity], tuning, quality, diverges, clock)
                 losses[identity] = np.inf if line["loss"] is None else line["loss"]
                 lines.append(line)

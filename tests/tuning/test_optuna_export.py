@@ -1,15 +1,17 @@
 """The export of a study, read back by Optuna."""
 
+import json
 import warnings
 from datetime import datetime
 
 import ConfigSpace as CS
 import pytest
-from refusals import exits
+from refusals import exits, refuses
 from synthetic_study import write_study
 
 import nasbench1shot1 as nb
 from nasbench1shot1 import cli
+from nasbench1shot1.ground.errors import DamagedFileError
 from nasbench1shot1.tuning.export import export_optuna, optuna_distributions
 from nasbench1shot1.tuning.record import Study
 
@@ -73,6 +75,19 @@ def test_learning_curves_equal_the_records_of_the_searches(study, exported):
         assert trial.intermediate_values == dict(zip(metrics["epoch"], metrics["table_validation_error"], strict=True))
         if line["loss"] is not None:
             assert trial.intermediate_values[line["budget"]] == trial.value
+
+
+@pytest.mark.parametrize("damage", [{"learning_rate": -1.0}, {"learning_rate": None}, {"learning_rate": 0.1, "x": 1}])
+def test_configurations_outside_the_space_are_refused(tmp_path, damage):
+    study = write_study(tmp_path / "study", iterations=1)
+    path = study.folder / "submissions.jsonl"
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    for line in lines:
+        line["configuration"] |= damage
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    with refuses(DamagedFileError, path, "configspace.json", "0-0-0"):
+        export_optuna(Study.open(study.folder), tmp_path / "file")
+    assert not (tmp_path / "file").exists()
 
 
 def test_a_study_without_its_searches_has_no_curves(tmp_path):

@@ -48,7 +48,15 @@ def test_submissions_are_read_back_and_a_truncated_last_line_is_removed(tmp_path
 
 @pytest.mark.parametrize(
     ("field", "value"),
-    [("number", 7), ("after", -1), ("after", 0.5), ("configuration_id", "0-0"), ("budget", None), ("submitted", "now")],
+    [
+        ("number", 7),
+        ("after", -1),
+        ("after", 0.5),
+        ("configuration_id", "0-0"),
+        ("configuration_id", None),
+        ("budget", None),
+        ("submitted", "now"),
+    ],
 )
 def test_damaged_submissions_are_refused(tmp_path, field, value):
     path = written(tmp_path, 0, 0, 1)
@@ -65,6 +73,14 @@ def test_a_trial_that_is_submitted_twice_is_refused(tmp_path):
     lines[1]["configuration_id"] = lines[0]["configuration_id"]
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     with pytest.raises(DamagedFileError, match="twice"):
+        Submissions(tmp_path)
+
+
+def test_a_configuration_with_different_values_is_refused(tmp_path):
+    log = Submissions(tmp_path)
+    for budget, rate in ((1, 0.5), (2, 0.25)):
+        log.append(Submission((0, 0, 0), {"rate": rate}, budget, False, budget - 1, 1.5))
+    with refuses(DamagedFileError, tmp_path / "submissions.jsonl", "0-0-0"):
         Submissions(tmp_path)
 
 
@@ -98,3 +114,10 @@ def test_attempts_are_counted_across_sessions(tmp_path):
         file.write('{"configuration_id": "0-0')
     attempts = Attempts(tmp_path)
     assert (attempts.count(key), attempts.count(((0, 0, 2), 4))) == (2, 0)
+
+
+@pytest.mark.parametrize("line", ['{"configuration_id": [], "budget": 1}', '{"budget": 1}', "{}"])
+def test_damaged_attempts_are_refused(tmp_path, line):
+    (tmp_path / ATTEMPTS).write_text(line + "\n")
+    with refuses(DamagedFileError, tmp_path / ATTEMPTS):
+        Attempts(tmp_path)
