@@ -179,9 +179,15 @@ class SearchRecord(RunRecord):
 
     @property
     def final_epoch(self) -> int:
-        """The epoch of the search's result: the last one so far, unless early stopping returned to an earlier epoch."""
+        """The epoch of the search's result: the last one so far, unless early stopping returned to an earlier epoch.
+
+        Raises DamagedFileError if the summary names an epoch that is not recorded.
+        """
         last = len(self.lines) - 1
-        return int(self.summary.get("final_epoch", last)) if self.is_finished else last
+        found = self.summary.get("final_epoch", last) if self.is_finished else last
+        if type(found) is not int or not 0 <= found <= last:
+            raise damaged_file_error(self.folder / SUMMARY, f"epoch {found} is not recorded")
+        return found
 
     @cached_property
     def architectures(self) -> list[Architecture]:
@@ -255,13 +261,19 @@ class Run(SearchRecord):
 
     KIND, COMMAND, OPTIONS, FACTS = "search", "search", SearchConfig, FACTS
 
+    def check_config(self) -> None:
+        """See `RunRecord`; the earlier lengths of the search, if any, must be readable, too."""
+        super().check_config()
+        if not _is_growth(self.config.setdefault("grown", [])):
+            raise damaged_file_error(self.folder / CONFIG, "its grown is impossible")
+
     def reading(self, epoch: int) -> Reading:
         """Return the optimizer's reading of Λ after an epoch; a softmax if its module is not imported."""
         config = self.config
         if self.reading_note:
             return Reading()
         method, own = optimizer(config["optimizer"]), self._hyperparameters
-        longer = [growth["from"] for growth in config.get("grown", ()) if epoch <= growth["after_epoch"]]
+        longer = [growth["from"] for growth in config["grown"] if epoch <= growth["after_epoch"]]
         return method.reading(own, epoch, (longer or [config["epochs"]])[0])
 
     @cached_property
@@ -286,6 +298,14 @@ class Run(SearchRecord):
         from nasbench1shot1.one_shot_search.kept_weights import supernet_of
 
         return supernet_of(self, epoch)
+
+
+def _is_growth(recorded: Any) -> bool:
+    """Return whether config.json can list these lengths that a search had before it was resumed with more epochs."""
+    names = ("from", "to", "after_epoch")
+    return isinstance(recorded, list) and all(
+        isinstance(growth, dict) and all(type(growth.get(name)) is int for name in names) for growth in recorded
+    )
 
 
 def known_space(name: str) -> OneShotSpace | None:

@@ -7,6 +7,7 @@ import compared_runs as make
 import numpy as np
 import pandas
 import pytest
+from refusals import refuses
 from scipy.stats import mannwhitneyu
 
 import nasbench1shot1 as nb
@@ -17,6 +18,7 @@ from nasbench1shot1.experiments.comparison.entries import latest_results
 from nasbench1shot1.experiments.comparison.rank_tests import describe_effect, effect_size, holm, rank_tests
 from nasbench1shot1.experiments.comparison.statistics import Comparison
 from nasbench1shot1.experiments.tuning.trajectory import trajectory
+from nasbench1shot1.ground.errors import DamagedFileError
 from nasbench1shot1.ground.files import write_json
 from nasbench1shot1.one_shot_search.captions import provenance
 
@@ -155,6 +157,14 @@ def test_an_early_stopped_search_ends_with_the_architecture_it_went_back_to(tmp_
     assert found.results["final_mean"].item() == run.lines[2]["test_regret"] != run.lines[4]["test_regret"]
     found = compare_accuracies([run.folder]).accuracies.final().query("split == 'test'")
     assert found["mean"].item() == pytest.approx(100 * (1 - run.lines[2]["table_test_error"]))
+
+
+@pytest.mark.parametrize("epoch", [5, -1, None, "last", True])
+def test_a_summary_that_ends_at_an_epoch_that_is_not_recorded_is_damaged(tmp_path, epoch):
+    run = make.search(tmp_path / "run", RANKS[1])
+    write_json(run.folder / "summary.json", {**run.summary, "final_epoch": epoch})
+    with refuses(DamagedFileError, run.folder / "summary.json", epoch):
+        compare_runs(run.folder)
 
 
 def test_times_before_the_first_result_of_a_search_have_no_regrets(everything):

@@ -429,6 +429,15 @@ def test_damaged_records_are_reported_in_one_sentence_before_training_or_writing
         assert (folder / name).read_bytes() == damage
 
 
+@pytest.mark.parametrize("grown", [None, {}, [1], [{"from": 2, "to": 4}], [{"from": 2, "to": 4, "after_epoch": "2"}]])
+def test_damaged_earlier_lengths_are_refused(unbroken, tmp_path, grown):
+    folder = shutil.copytree(unbroken.folder, tmp_path / "run")
+    content = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**content, "grown": grown}))
+    with refuses(nb.DamagedFileError, folder / "config.json", "grown"):
+        nb.load_run(folder)
+
+
 def test_lambda_of_another_shape_is_refused_on_resuming(unbroken, tmp_path):
     folder = shutil.copytree(unbroken.folder, tmp_path / "run")
     np.savez(folder / "architecture_parameters.npz", operations=np.zeros((5, 4, 3), np.float32))
