@@ -11,6 +11,7 @@ from nasbench1shot1.cell_training.options import TrainingOptions, every_options
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.ground.files import as_path
 from nasbench1shot1.ground.text import counted, percent
+from nasbench1shot1.images.data_sets import OTHER
 from nasbench1shot1.runs.folder import CONFIG, damaged_file_error, read_description
 from nasbench1shot1.runs.record import RunRecord
 
@@ -193,7 +194,8 @@ def summarise(training: Training, dataset: str, flops: int | None) -> dict[str, 
 
     Args:
         training: the training, whose lines are complete.
-        dataset: the data set of the images, for benchmarks whose trainings have no option `dataset`.
+        dataset: the data set of the images. The option `dataset`, if the benchmark has one, is more exact, but it only
+            divides the images of another data set (`OTHER`).
         flops: the multiply-adds of the network for one image; None if unknown.
     """
     by_name = {line["evaluation"]: line for line in training.read_lines(training.folder) if line["evaluation"]}
@@ -201,6 +203,8 @@ def summarise(training: Training, dataset: str, flops: int | None) -> dict[str, 
     at = {name: {field: line[field] for field in named} for name, line in by_name.items()}
     described = (*training.DESCRIBED, *DESCRIBED)
     facts = {name: training.config[name] for name in described if name in training.config}
+    if dataset == OTHER:
+        facts["dataset"] = OTHER
     return {
         "dataset": dataset,
         **facts,

@@ -101,6 +101,15 @@ def test_the_table_has_the_recorded_values_at_every_epoch(group: nb.TrainingGrou
     assert "1 thread" in told["columns"]["training_time"]["caveat"]
 
 
+def test_a_table_of_own_images_does_not_name_cifar10(tmp_path: Path) -> None:
+    rng, labels = np.random.default_rng(0), np.arange(210) % 3
+    np.savez(tmp_path / "own.npz", images=rng.integers(0, 256, (210, 16, 16, 3)).astype(np.uint8), labels=labels)
+    found = train(tmp_path / "trainings", tmp_path / "own.npz", [EDGES], seeds=[0], into=tmp_path / "table")
+    table = nb.load_table(str(tmp_path / "table"))
+    assert (found[0].summary["dataset"], table.datasets) == ("other", ("other",))
+    assert table.query(EDGES).test_accuracy == found[0].final.test_accuracy
+
+
 def test_the_frame_has_a_row_for_every_training(group: nb.TrainingGroup) -> None:
     frame = group.to_frame()
     assert len(frame) == 4 and set(frame["learning_rate"]) == {0.1}
