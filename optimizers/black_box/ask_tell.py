@@ -107,8 +107,13 @@ class AskTellOptimizer(TrialOptimizer):
         """Return the optimizer's next configuration. Raises InvalidInputError if it cannot be read."""
         if (found := self._own.ask()) is None:
             return None
-        configuration, epochs = found if isinstance(found, tuple) and _is_pair(found) else (found, self.epochs)
-        return _Trial(found, self._choices.read(configuration), self._budget(epochs))
+        configuration, epochs = found if self._has_epochs(found) else (found, self.epochs)
+        return _Trial(configuration, self._choices.read(configuration), self._budget(epochs))
+
+    def _has_epochs(self, found: Any) -> bool:
+        """Return whether `ask` returned a pair of configuration and epochs, rather than a vector of two choices."""
+        is_pair = isinstance(found, tuple) and len(found) == 2
+        return is_pair and (len(self._choices.by_name) != 2 or not isinstance(found[0], int | np.integer))
 
     def _budget(self, epochs: Any) -> int:
         budget = snap(epochs, self.budgets)
@@ -131,9 +136,7 @@ class AskTellOptimizer(TrialOptimizer):
 
     def finish(self, trial: _Trial, validation_error: float, seconds: float) -> None:
         """Tell the optimizer the result of a training; the configuration is the one that `ask` returned."""
-        own = trial.configuration
-        configuration = own[0] if isinstance(own, tuple) and _is_pair(own) else own
-        self._own.tell(configuration, (validation_error,), seconds)
+        self._own.tell(trial.configuration, (validation_error,), seconds)
 
 
 @lru_cache(64)
@@ -146,8 +149,3 @@ def optimizer_class(make: Make) -> type[AskTellOptimizer]:
 @lru_cache(8)
 def _choices(space: SearchSpace) -> Choices:
     return Choices(space)
-
-
-def _is_pair(found: tuple[Any, ...]) -> bool:
-    """Return whether a tuple is a pair of configuration and epochs, rather than a vector of two choices."""
-    return len(found) == 2 and not isinstance(found[0], int | np.integer)

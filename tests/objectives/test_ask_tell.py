@@ -59,6 +59,16 @@ def test_budgets_are_snapped_and_must_be_declared(tmp_path: Path) -> None:
         study(tmp_path / "other", undeclared)
 
 
+def test_numbers_of_architectures_can_have_epochs() -> None:
+    given = {"optimizer": "own_ask_tell:Numbered", "space": "s1", "evaluations": 2}
+    method: Any = Repeats(black_box_options(given), nb.load_table()).method(np.random.default_rng(0))
+    queries = [method.ask(), method.ask()]
+    assert [query.epochs for query in queries] == [36, 4]
+    assert [S1.index(query.architecture) for query in queries] == method._own.asked
+    method.tell(queries[1], 0.25, 9.0)
+    assert method._own.told == [(method._own.asked[1], (0.25,), 9.0)]
+
+
 def test_proposals_outside_space_and_bounds_are_told_at_no_cost() -> None:
     given = {"optimizer": "own_ask_tell:Sweep", "space": "s1", "evaluations": 15, "max_parameters": 2.5e6}
     repeats = Repeats(black_box_options(given), nb.load_table())
