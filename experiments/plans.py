@@ -240,8 +240,10 @@ def _trainings(where: WorkerOptions, options: dict[str, Any]) -> tuple[list[Any]
     """Return the networks to train, their resolved options, and the number of trainings that are not finished."""
     from nasbench1shot1.cell_training.lists import Listed, listed, networks_of
     from nasbench1shot1.cell_training.several import plan_trainings
+    from nasbench1shot1.tables.table import load_table
 
-    table, seeds, out = (options.pop(name, None) for name in ("table", "seeds", "out"))
+    named, seeds, out = (options.pop(name, None) for name in ("table", "seeds", "out"))
+    table = None if named is None else load_table(named)
     one, several = (options.pop(name, None) for name in ("architecture", "architectures"))
     if (one is None) == (several is None):
         raise InvalidInputError(f"give {option('architecture')}, or several {option('architectures')}")

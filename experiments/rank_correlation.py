@@ -21,7 +21,8 @@ def kendall(a: Floats, b: Floats) -> float:
 
     if not (varies(a) and varies(b)):
         return float("nan")
-    return float(kendalltau(a, b, method="asymptotic").statistic)  # the method only concerns the unused p-value
+    method = "asymptotic" if len(a) > 2 else "exact"  # for the unused p-value, which scipy cannot approximate for two
+    return float(kendalltau(a, b, method=method).statistic)
 
 
 def pearson(a: Floats, b: Floats) -> float:

@@ -125,6 +125,7 @@ class ENAS(SamplingOptimizer, RepeatedSelection):
         }
     }
     original_family_defaults = {  # noqa: RUF012
+        "nats_size": {"controller_operation_bias": 0.0},  # it has no operations
         "nasbench201": {  # ENAS.py and search_model_enas_utils.py in AutoDL-Projects
             "candidates": 10,
             "candidate_batches": 1,
@@ -145,7 +146,7 @@ class ENAS(SamplingOptimizer, RepeatedSelection):
             "controller": "nasbench201",
             "controller_beta1": 0.0,
             "controller_grad_clip": 5.0,
-        }
+        },
     }
     hyperparameters: ENASHyperparameters
 

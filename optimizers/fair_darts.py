@@ -24,6 +24,7 @@ from nasbench1shot1.runs.options import IF_GIVEN, OfLength, Range
 
 if TYPE_CHECKING:
     import torch
+    from torch import Tensor
 
 BATCHES_OF_LAMBDA = dict.fromkeys(
     ("augment_architecture_images", "draw_with_replacement"), "the batches of the weights also train Λ"
@@ -141,3 +142,14 @@ class FairDARTS(GradientOptimizer):
         values[:, zero] = -float("inf")
         values[:, zero].masked_fill_((values.max(dim=-1).values / self.temperature).sigmoid() < threshold, float("inf"))
         return self.space.discretise({**allowed, key: values})
+
+    def preferences(self) -> Mapping[str, Tensor]:
+        """Return Λ; with a threshold, `none` has the value whose sigmoid is the threshold, as in `architecture`."""
+        import torch
+
+        threshold, zero = self.hyperparameters.operation_threshold, self.space.zero_operation
+        if threshold is None or zero is None:
+            return super().preferences()
+        values = self.parameters[self.space.operation_key].detach().clone()
+        values[:, zero] = self.temperature * torch.logit(torch.tensor(threshold, dtype=torch.float64), eps=1e-6)
+        return {**super().preferences(), self.space.operation_key: values}

@@ -234,6 +234,13 @@ class ISDARTS(OneShotOptimizer):
         """Return the architecture that was chosen last."""
         return self.chosen
 
+    def preferences(self) -> Mapping[str, Tensor]:
+        """Return Λ, slightly lower for excluded entries, so that of equally close networks, allowed ones come first."""
+        allowed = self.allowed.masked(self.parameters)
+        return {
+            key: values.where(allowed[key] > -float("inf"), values - 1e-3) for key, values in self.parameters.items()
+        }
+
     def structure(self) -> Mapping[str, Any]:
         """Return the allowed entries of every choice of which some are excluded."""
         return self.allowed.structure()

@@ -111,7 +111,9 @@ def _searches(entry: Entry) -> Sequence[Any]:
             f"{switch('accuracies')} does not apply to '{entry.folder}' ({entry.kind}): give only searches and "
             "groups of seeds"
         )
-    return entry.runs
+    if found := [run for run in entry.runs if run.lines]:
+        return found
+    raise entry.no_result_error()
 
 
 def write_accuracies(

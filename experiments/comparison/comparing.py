@@ -23,7 +23,7 @@ from nasbench1shot1.experiments.comparison.opening import (
 from nasbench1shot1.experiments.comparison.statistics import Comparison, Contender
 from nasbench1shot1.experiments.comparison.tasks import TaskComparison
 from nasbench1shot1.experiments.rescoring import recorded_table, warn_of_other_values
-from nasbench1shot1.ground.errors import InvalidInputError, UserError
+from nasbench1shot1.ground.errors import UserError
 from nasbench1shot1.one_shot_search.regret_curve import mean_regret_of
 from nasbench1shot1.reference_points import NO_REGRETS, Asked, MarkedRegrets, marked_regrets
 from nasbench1shot1.registry import check_trusted, import_trusted, search_space
@@ -249,7 +249,5 @@ def _cover_space(table: str | Path | Table, entries: Sequence[Entry]) -> Table:
 def _repetitions(entry: Entry, over: Over, table: Table | None) -> list[Trace]:
     found = entry.repetitions(over, table)
     if not found:
-        raise InvalidInputError(
-            f"'{entry.folder}' does not have a result yet: remove it from the comparison or resume it"
-        )
+        raise entry.no_result_error()
     return found

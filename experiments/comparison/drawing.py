@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from nasbench1shot1.black_box_search.goal import objective_sentence
 from nasbench1shot1.display.axes import (
     EPOCH_LABEL,
     ZERO_NOTE,
@@ -33,7 +34,7 @@ from nasbench1shot1.experiments.comparison.sentences import (
 )
 from nasbench1shot1.experiments.comparison.statistics import Comparison, Contender
 from nasbench1shot1.ground.text import counted
-from nasbench1shot1.one_shot_search.regret_curve import MEAN_LABEL, MEAN_WITHIN, draw_mean
+from nasbench1shot1.one_shot_search.regret_curve import MEAN_LABEL, draw_mean, mean_name
 
 if TYPE_CHECKING:
     from nasbench1shot1.display.axes import Axes, Figure
@@ -287,8 +288,7 @@ def mean_label(comparison: Comparison) -> str:
     """Return the label of the mean regret of the space, with its value; empty if it is unknown."""
     if comparison.mean is None:
         return ""
-    of = MEAN_LABEL if comparison.baseline is None else MEAN_WITHIN
-    return f"{of} ({comparison.goal.text(comparison.mean)})"
+    return f"{mean_name(comparison.baseline)} ({comparison.goal.text(comparison.mean)})"
 
 
 def has_mean_line(comparison: Comparison) -> bool:
@@ -301,8 +301,10 @@ def mean_text(tasks: Tasks) -> str:
     known = {name: own for name, own in tasks.items() if own.mean is not None}
     several, sentences = len(tasks) > 1, []
     space = "each space" if several else "the space"
-    bounded = any(own.baseline is not None for own in known.values())
-    networks = f"all networks {'within the bounds' if bounded else f'of {space}'}"
+    bounded = [own.baseline is not None and own.baseline.bounds is not None for own in known.values()]
+    networks = f"all networks of {space}"
+    if any(bounded):
+        networks = "all networks within the bounds" if all(bounded) else f"{networks} within its bounds, if any"
     for is_drawn, line in ((True, "Dash-dotted line"), (False, "Not drawn, as it is far above the curves")):
         means = [
             f"{f'{name} ' if several else ''}{own.goal.text(own.mean)}"
@@ -410,12 +412,9 @@ def _details(comparison: Comparison) -> list[str]:
 
 def objective_text(comparison: Comparison) -> str:
     """Return a sentence about the objective, and about runs that test values guided; empty for the default ones."""
-    guided, goals = comparison.guided_by_test_values, {of.entry.goal.guide.metric for of in comparison.contenders}
-    if len(goals) == 1:
-        return comparison.goal.sentence()
-    if not guided:
-        return ""
-    return f"Test values guided the searches of {', '.join(guided)}. The other runs did not use test values."
+    goals = {of.label: of.entry.goal for of in comparison.contenders}
+    is_one = len({goal.guide.metric for goal in goals.values()}) == 1
+    return comparison.goal.sentence() if is_one else objective_sentence(goals)
 
 
 def progress_text(comparison: Comparison) -> str:

@@ -178,11 +178,21 @@ class Entry(ABC):
     def check_known(self, what: str, values: Floats, config: Mapping[str, Any]) -> Floats:
         """Return values; raises InvalidInputError if one is NaN, unless the run's table may lack architectures."""
         if np.isnan(values).any() and config.get("reference") != PRESENT:
-            raise InvalidInputError(
-                f"'{self.folder}' lacks {what}, because its table lacks them: score all runs on another table with "
-                f"{option('table')}"
-            )
+            raise self.lacking_error(what)
         return values
+
+    def no_result_error(self) -> InvalidInputError:
+        """Return the error for a run that has not recorded a result yet."""
+        return InvalidInputError(
+            f"'{self.folder}' does not have a result yet: remove it from the comparison or resume it"
+        )
+
+    def lacking_error(self, what: str) -> InvalidInputError:
+        """Return the error for values that the table lacks."""
+        return InvalidInputError(
+            f"'{self.folder}' lacks {what}, because its table lacks them: score all runs on another table with "
+            f"{option('table')}"
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -491,6 +501,8 @@ class TuningEntry(Entry):
     def repetitions(self, over: Over, table: Table | None) -> list[Trace]:
         """See `Entry`."""
         frame = rescore_study(self.study, table or self._own_table())
+        if frame["simulated_seconds"].isna().to_numpy()[frame["architecture"].notna().to_numpy()].any():
+            raise self.lacking_error("training times")  # also of a partial table, as costs are added up
         found = trajectory(frame)
         if not len(found):
             return []

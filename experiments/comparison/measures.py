@@ -69,6 +69,8 @@ def _average(trace: Trace, start: float, end: float, whole: bool, log: bool) -> 
         changes = np.append(trace.at, trace.last)
         edges = np.unique(np.concatenate([[start], changes[(changes > start) & (changes < end)], [end]]))
         values = trace.value_at((edges[:-1] + edges[1:]) / 2)
+        begins = np.append(True, (values[1:] != values[:-1]) & ~(np.isnan(values[1:]) & np.isnan(values[:-1])))
+        edges, values = np.append(edges[:-1][begins], end), values[begins]  # equal curves have equal averages
     scale = np.log(edges) if log else edges
     return float(np.average(values, weights=np.diff(scale)))
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nasbench1shot1.black_box_search.goal import Goal
+from nasbench1shot1.black_box_search.goal import Goal, objective_sentence
 from nasbench1shot1.display.axes import ZERO_NOTE
 from nasbench1shot1.display.colours import MOST_BANDS
 from nasbench1shot1.display.curves import Pooled, Trace, describe_band, log_floor, pool
@@ -31,7 +31,7 @@ from nasbench1shot1.experiments.report_page.subjects import Subject
 from nasbench1shot1.experiments.rescoring import difference, recorded_table
 from nasbench1shot1.ground.errors import InvalidInputError, UserError
 from nasbench1shot1.ground.text import counted
-from nasbench1shot1.one_shot_search.regret_curve import MEAN_LABEL, MEAN_WITHIN
+from nasbench1shot1.one_shot_search.regret_curve import mean_name
 from nasbench1shot1.reference_points import NO_REGRETS, Asked, MarkedRegrets, marked_regrets
 from nasbench1shot1.registry import search_space, table_of_run
 from nasbench1shot1.runs.folder import CONFIG
@@ -203,7 +203,7 @@ class Panel:
         found, baseline, text = list[tuple[str, float]](), self.baseline, self.goal.text
         mean = mean_regret(self.drawn[0].entry, self.table, self.key.dataset, self.goal, baseline)
         if mean is not None:
-            found.append((f"{MEAN_LABEL if baseline is None else MEAN_WITHIN} ({text(mean)})", mean))
+            found.append((f"{mean_name(baseline)} ({text(mean)})", mean))
         if baseline is not None and baseline.test_regret is not None:
             source = self.goal.source(baseline.test_measured)
             found.append((baseline.label(text(baseline.test_regret), source), baseline.test_regret))
@@ -221,7 +221,7 @@ class Panel:
             if drawn
             else "",
             "" if self.table is None or not drawn else as_sentence(self.table.fidelity()),
-            self.goal.sentence(),
+            objective_sentence({of.subject.label: of.entry.goal for of in self.drawn}),
             self.baseline.sentence if self.baseline else "",
             self._band_text(drawn),
             self._clock_text(drawn),

@@ -178,4 +178,6 @@ def black_box_work(job: Costed) -> Work:
 
 def _repeats(job: Costed) -> Repeats:
     options = black_box_options(job.options)
-    return Repeats(options, table_of_study(options))
+    found = Repeats(options, table_of_study(options))
+    found.check_objective()
+    return found

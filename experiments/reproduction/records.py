@@ -136,19 +136,24 @@ class PackedRecords:
                 (beside / name).write_bytes(content)
 
 
-def unpack(path: Path, jobs: Sequence[FigureJob]) -> Iterator[FigureJob]:
+def unpack(path: Path, jobs: Sequence[FigureJob], figure: str) -> Iterator[FigureJob]:
     """Create the folder of each run that a file of `pack` has and that has not been started, and yield the run.
 
     Args:
         path: the file.
         jobs: the runs of a figure; the file may contain other runs, too, which are ignored.
+        figure: the name of the figure to which the runs belong.
 
     Raises:
-        InvalidInputError: the file contains none of the runs, or is not a file of records.
+        InvalidInputError: the file belongs to another figure, contains none of the runs, or is not a file of records.
         DamagedFileError: the file is damaged. Nothing is written.
         UserError: the file cannot be read, or a folder cannot be written; folders created before remain.
     """
     packed = read_packed(path)
+    if packed.figure != figure:
+        raise InvalidInputError(
+            f"{path} has records of {packed.figure}, not of {figure}: give other records, or remove {option('records')}"
+        )
     known = [job for job in jobs if job.name in packed.runs]
     if not known:
         raise InvalidInputError(

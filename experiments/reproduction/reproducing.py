@@ -186,7 +186,7 @@ def _planned(
         figure = figure.on_table(scale, given, workers.call)
         jobs = figure.jobs(scale, folder, given, seeds, workers.call)
         if source is not None:
-            _copy_records(source, jobs, given, folder)
+            _copy_records(source, jobs, given, folder, figure.owner)
             mark_folder(folder, figure.owner)
         check_recorded(jobs, given)
         table = figure.table(jobs, given)
@@ -355,14 +355,14 @@ def check_belongs_to(folder: Path, name: str) -> None:
         raise InvalidInputError(f"{folder} holds {other}, not {name}: choose another {option('out')}")
 
 
-def _copy_records(source: Path, jobs: Sequence[FigureJob], given: Mapping[str, Any], folder: Path) -> None:
-    """Copy the runs of a file of records into their folders in `folder`, or none of them.
+def _copy_records(source: Path, jobs: Sequence[FigureJob], given: Mapping[str, Any], folder: Path, figure: str) -> None:
+    """Copy the runs of a file of records into their folders in `folder`, or none of them; `figure` as in `unpack`.
 
     Raises the errors of `unpack` and `check_recorded`.
     """
     is_new, copied = not folder.exists(), list[FigureJob]()
     try:
-        for job in unpack(source, jobs):
+        for job in unpack(source, jobs, figure):
             copied.append(job)
         check_recorded(copied, given, source)
     except BaseException:  # also Ctrl-C

@@ -21,7 +21,7 @@ from nasbench1shot1.display.style import AnyStyle, Spread, look_on, tone
 from nasbench1shot1.experiments.tuning.best import DEFAULT_ID
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.ground.text import counted_range
-from nasbench1shot1.tuning.record import simulated_cost
+from nasbench1shot1.tuning.record import costs_of
 
 if TYPE_CHECKING:
     from nasbench1shot1.display.axes import Axes, Figure
@@ -73,10 +73,10 @@ def trajectory(observations: pandas.DataFrame) -> pandas.DataFrame:
 
 
 def costs(observations: pandas.DataFrame) -> Floats:
-    """Return the simulated seconds of each observation, shape (N,), as `tuning.record.simulated_cost` defines them."""
-    times = observations[["simulated_seconds", "started", "finished"]]
-    rows = times.astype(object).where(times.notna(), None)
-    return np.array([simulated_cost(dict(row)) for _, row in rows.iterrows()], dtype=np.float64)
+    """Return the simulated seconds of each observation, shape (N,), as `tuning.record.costs_of` defines them."""
+    known = observations[["simulated_seconds", "started", "finished", "architecture"]]
+    rows: Any = known.astype(object).where(known.notna(), None).to_dict("records")
+    return np.array(costs_of(rows), dtype=np.float64)
 
 
 def average(repetitions: Sequence[pandas.DataFrame], at: Floats | None = None) -> pandas.DataFrame:

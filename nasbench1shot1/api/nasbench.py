@@ -86,10 +86,8 @@ class NASBench:
         if not any(epochs is known or (np.isscalar(epochs) and epochs == known) for known in self.valid_epochs):
             raise OutOfDomainError(f"there is no budget of {epochs!r} epochs: use one of {sorted(self.valid_epochs)}")
         row = self._row(model_spec)
-        values = self._read.training(
-            row, int(epochs), self._draw_number(self.config["num_repeats"]), bool(stop_halfway)
-        )
-        if not values:
+        values = self._draw_training(row, int(epochs), bool(stop_halfway))
+        if not values and stop_halfway:
             raise OutOfDomainError(f"the table {self.table.id} has no half-way values: set stop_halfway=False")
         self.training_time_spent += values.get("training_time", 0.0)
         self.total_epochs_spent += epochs // 2 if stop_halfway else epochs
@@ -137,6 +135,13 @@ class NASBench:
         return evaluate(model_spec, as_path(model_dir, "model_dir"), self.config, seed=self._draw_number(2**31))
 
     # Helpers ---------------------------------------------------------------------------------------------------
+
+    def _draw_training(self, row: int, epochs: int, halfway: bool) -> dict[str, float]:
+        """Return the known metrics of a random repeat of a row."""
+        if values := self._read.training(row, epochs, self._draw_number(self.config["num_repeats"]), halfway):
+            return values
+        others = self.table.trained_repeats(row, epochs)  # some tables lack repeats of some rows
+        return self._read.training(row, epochs, others[self._draw_number(len(others))], halfway) if others else {}
 
     def _draw_number(self, below: int) -> int:
         """Return a random number below a limit, drawn in the same way as the published package draws repeats."""

@@ -1,5 +1,6 @@
 """A table's rows in the format of `nasbench.api`: plain dictionaries, created on demand."""
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property, lru_cache
@@ -51,32 +52,40 @@ class RowReader:
 
     def __init__(self, table: Table) -> None:
         self.table, self._known = table, known_metrics(table)
-        self._cells, self._parameters = table.column("cell"), table.column("trainable_parameters")
+        self._cells = table.column("cell")
+        self._parameters = table.column("trainable_parameters") if "trainable_parameters" in table.metrics else None
+        self._means = {
+            (metric, epochs, halfway)
+            for (epochs, halfway), metrics in self._known.items()
+            for metric in metrics
+            if epochs in table.about(metric, halfway=halfway).means
+        }
 
     def __reduce__(self) -> tuple[Any, tuple[Table]]:
         return RowReader, (self.table,)
 
     def fixed(self, row: int) -> dict[str, Any]:
-        """Return the values independent of training: module_adjacency (V, V) int8, module_operations and
-        trainable_parameters."""
+        """Return the values independent of training: module_adjacency (V, V) int8, module_operations and, if the table
+        has them, trainable_parameters."""
         code = self._cells.item(row)
-        return {
-            "module_adjacency": adjacency_of(code),
-            "module_operations": [*_labels(code >> EDGE_BITS)],
-            "trainable_parameters": self._parameters.item(row),
-        }
+        cell = {"module_adjacency": adjacency_of(code), "module_operations": [*_labels(code >> EDGE_BITS)]}
+        return cell if self._parameters is None else {**cell, "trainable_parameters": self._parameters.item(row)}
 
     def training(self, row: int, epochs: int, repeat: int, halfway: bool) -> dict[str, float]:
-        """Return the metrics of one training that the table has."""
-        value = self.table.value
-        return {metric: value(metric, row, epochs, repeat, halfway) for metric in self._known[epochs, halfway]}
+        """Return the known metrics of one training; where the table has only means over repeats, the means."""
+        value, means = self.table.value, self._means
+        found = {
+            metric: value(metric, row, epochs, "mean" if (metric, epochs, halfway) in means else repeat, halfway)
+            for metric in self._known[epochs, halfway]
+        }
+        return _without_nan(found)
 
     def computed(self, row: int) -> Computed:
-        """Return the metrics half-way (halfway_…) and at the end (final_…), by budget and repeat."""
+        """Return the known metrics half-way (halfway_…) and at the end (final_…), by budget and repeat."""
         values = {name: values_of(row) for name, values_of in self._whole_rows.items()}
         repeats = range(self.table.repeats)
         return {
-            epochs: [{name: values[name][place][k] for name, place in places.items()} for k in repeats]
+            epochs: [_without_nan({name: values[name][place][k] for name, place in places.items()}) for k in repeats]
             for epochs, places in self._places.items()
         }
 
@@ -88,7 +97,10 @@ class RowReader:
             for prefix, halfway in (("halfway_", True), ("final_", False))
             for metric in METRICS
         }
-        return {name: _row_values(column) for name, column in stored.items() if isinstance(column, MetricColumn)}
+        repeats = self.table.repeats
+        return {
+            name: _row_values(column, repeats) for name, column in stored.items() if isinstance(column, MetricColumn)
+        }
 
     @cached_property
     def _places(self) -> dict[int, dict[str, int]]:
@@ -103,9 +115,17 @@ class RowReader:
         }
 
 
-def _row_values(column: MetricColumn) -> Callable[[int], list[list[float]]]:
+def _without_nan(values: dict[str, float]) -> dict[str, float]:
+    return {name: value for name, value in values.items() if value == value}
+
+
+def _row_values(column: MetricColumn, repeats: int) -> Callable[[int], list[list[float]]]:
     """Return a function from a row to its values (budgets × repeats), several times faster than single look-ups."""
     stored = column.stored
+    if (own := stored.shape[2]) < repeats:
+        known = [0 if column.is_same_for_repeats else k if k < own else None for k in range(repeats)]
+        of_row = _row_values(column, own)
+        return lambda row: [[math.nan if k is None else of[k] for k in known] for of in of_row(row)]
     if stored.dtype.kind == "f" and not column.images:
         return lambda row: stored[row].tolist()
     if stored.dtype.kind == "f":

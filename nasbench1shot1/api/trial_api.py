@@ -21,7 +21,7 @@ from nasbench1shot1.api.trial_results import (
     percent,
 )
 from nasbench1shot1.benchmark import benchmark
-from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError, unknown_name
+from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError, alternatives, option, unknown_name
 from nasbench1shot1.tables.table import Table, load_table
 from nasbench1shot1.trial_files.description import Trainings
 
@@ -366,6 +366,11 @@ def _open(given: Any, trainings: Trainings) -> Table:
     if table.benchmark != of:
         raise InvalidInputError(
             f"the table {table.id} belongs to another benchmark: open a table of {of.title}, such as '{of.table}'"
+        )
+    if not set(trainings.datasets) & set(table.datasets):
+        raise InvalidInputError(
+            f"the table {table.id} has no trainings on {alternatives(trainings.datasets)}: name its data set when you "
+            f"import it, for example with {option('dataset', trainings.datasets[0])}"
         )
     return table
 

@@ -303,7 +303,7 @@ class ResultsCount:
         self._reader, self._row = reader, row
         self._repeat = reader.repeat(row, self.name, self.epochs, self.seed)
         costs = reader.costs(row, self.name, self.epochs)
-        self.params, self.flop = costs["params"], costs.get("flops")
+        self.params, self.flop = costs.get("params"), costs.get("flops")
         self.eval_names = [official for official in reader.of.sets[self.name].values() if official != "train"]
 
     def get_total_epoch(self) -> int:
@@ -452,8 +452,9 @@ class ArchResults:
         for name in names:
             costs = self.get_compute_costs(name)
             flops = f"{costs['flops']:6.2f}" if "flops" in costs else "?"
+            params = f"{costs['params']:.3f}" if "params" in costs else "?"
             latency = None if costs["latency"] is None else f"{1000 * costs['latency']:.2f}"
-            found.append(f"{name:14s} FLOP={flops} M, Params={costs['params']:.3f} MB, latency={latency} ms.")
+            found.append(f"{name:14s} FLOP={flops} M, Params={params} MB, latency={latency} ms.")
             hidden = self._reader.of.unprinted.get(name, ())
             shown = [split for split in SPLITS[:3] if split in self._reader.of.sets[name] and split not in hidden]
             sets = (

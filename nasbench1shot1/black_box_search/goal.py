@@ -152,6 +152,19 @@ def common_goal(goals: Iterable[Goal]) -> Goal:
     return next(iter(by_metric.values()))
 
 
+def objective_sentence(goals: Mapping[str, Goal]) -> str:
+    """Return a sentence about the objectives of runs, by their labels; empty if all have the default one.
+
+    If the objectives differ, the sentence names the runs that test values guided.
+    """
+    if len({goal.guide.metric for goal in goals.values()}) == 1:
+        return next(iter(goals.values())).sentence()
+    guided = [label for label, goal in goals.items() if goal.is_guided_by_test_values]
+    if not guided:
+        return ""
+    return f"Test values guided the searches of {', '.join(guided)}. The other runs did not use test values."
+
+
 def describe_feedback(repeats: Iterable[Mapping[str, Sequence[int]]], goal: Goal | None = None) -> str:
     """Return a sentence about the noise of the feedback, for screens and captions.
 

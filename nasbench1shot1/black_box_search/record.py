@@ -170,8 +170,11 @@ class BlackBoxStudy(RunRecord):
 
     @property
     def recorded(self) -> int:
-        """The number of recorded searches, which grows while the study runs."""
-        return count_lines(self.folder / METRICS) + sum(part.recorded for part in self.ranges)
+        """The number of recorded searches, which grows while the study runs; without those outside `numbers`."""
+        recorded = [(self.config["first_repeat"], count_lines(self.folder / METRICS))]
+        recorded += [(part.config["first_repeat"], part.recorded) for part in self.ranges]
+        own = self.numbers
+        return sum(len(range(max(first, own.start), min(first + count, own.stop))) for first, count in recorded)
 
     def _recorded(self) -> int:
         if self.is_finished and not self.recorded:

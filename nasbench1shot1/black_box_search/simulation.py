@@ -282,12 +282,25 @@ class TableTrainings:
         known, end = self._paid[asked]
         return known._replace(result=TrainingResult(known.result.validation_error, max(end - now, 0.0)))
 
+    def forget(self, query: Query, repeat: int | None = None) -> None:
+        """Undo the last draw, whose training is not used; arguments as in `draw`."""
+        if query.architecture in self._table:
+            row = self._table.row_of(query.architecture)
+            if self._begun is not None:
+                self._begun[row].pop()
+            if self._paid is not None:
+                del self._paid[row, query.epochs, repeat]
+
     def _train(self, row: int, query: Query, now: float, repeat: int | None) -> Drawn:
         """Return the result of a training, which may continue a shorter one."""
         if self._begun is None:
             return self._look_up(row, query, repeat)
         before = self._begun.setdefault(row, [])
-        ended = [of for of in before if of.epochs < query.epochs and of.end <= now and repeat in (None, of.repeat)]
+        ended = [
+            of
+            for of in before
+            if of.epochs < query.epochs and of.end <= now and (repeat is None or of.repeat in (repeat, "mean"))
+        ]
         longest = max(reversed(ended), key=lambda of: of.epochs, default=None)  # of equal budgets, the latest
         drawn = self._continued(row, query, repeat, longest)
         cost = drawn.result.seconds

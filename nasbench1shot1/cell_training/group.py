@@ -160,7 +160,10 @@ class TrainingGroup(Sequence[Training], Displayed):
             training = load_training(folder)
             found = {name: training.summary.get(name) for name in metrics}
             told = {"network": training.network_id, "architecture": entry[ARCHITECTURE], "seed": seed}
-            rows.append({**told, **found, **{name: of for name, of in self.options.items() if name != "seed"}})
+            options = {name: of for name, of in self.options.items() if name != "seed"}
+            if "dataset" in options:
+                options["dataset"] = training.dataset  # own images have another one than the option
+            rows.append({**told, **found, **options})
         columns = ("network", "architecture", "seed", *metrics, *(name for name in self.options if name != "seed"))
         return pandas.DataFrame(rows, columns=list(columns))
 

@@ -133,8 +133,12 @@ class Training(RunRecord):
 
     @property
     def dataset(self) -> str | None:
-        """Return the data set's name in a table with several data sets; None for NAS-Bench-101, which has one."""
-        return self.config.get("dataset")
+        """Return the data set's name in a table with several data sets; None for NAS-Bench-101, which has one.
+
+        A finished training on own images has the data set `OTHER`.
+        """
+        option = self.config.get("dataset")
+        return str(self.summary["dataset"]) if option is not None and self.is_finished else option
 
     @property
     def initial(self) -> Evaluation:

@@ -96,8 +96,8 @@ class Query:
             console.print(screen)
             if metrics.fidelity:
                 print_to_stdout(metrics.fidelity)
-        if table.missing:
-            print_to_stdout(table.missing)
+        for sentence in filter(None, (table.partial_note, table.missing)):
+            print_to_stdout(sentence)
         if note and space and space.name not in BUILT_IN["search_spaces"]:
             print_to_stdout(note)
         if picture is not None:
@@ -169,20 +169,26 @@ def _values(table: "Table", metrics: "Metrics", seen: set[str]) -> list[tuple[st
 
 
 def _regrets(table: "Table", item: Any, metrics: "Metrics") -> list[tuple[str, str, str]]:
-    """Return a row for the regret in each space that contains the cell, for each split in the table."""
+    """Return a row for the regret in each space that contains the cell, for each split in the table.
+
+    For a table of a part of a space, the regret refers to the networks of the table (`Table.partial_note`).
+    """
     from nasbench1shot1.ground.errors import OutOfDomainError
     from nasbench1shot1.ground.text import percent
+    from nasbench1shot1.tables.references import PRESENT
 
     if metrics.epochs != metrics.budget:
         return []  # regrets refer to the end of trainings
-    rows, splits = [], ("test", "validation")
-    for space in (space for space in table.spaces if int(table.rows(item)) in table.members(space)):
-        for split in splits:
+    row, rows = int(table.rows(item)), []
+    spaces = [space for space in table.spaces if row in table.members(space)]
+    part = {PRESENT: next(iter(spaces), table.keys.WHOLE)} if table.is_part else {}
+    for reference, space in (part or dict(zip(spaces, spaces, strict=True))).items():
+        for split in ("test", "validation"):
             try:
-                regret = table.regret(item, space, split, metrics.epochs, metrics.dataset)  # type: ignore[arg-type]
+                regret = table.regret(item, reference, split, metrics.epochs, metrics.dataset)
             except OutOfDomainError:
                 continue
-            best = table.best(space, split, metrics.epochs, metrics.dataset)[1]  # type: ignore[arg-type]
+            best = table.best(reference, split, metrics.epochs, metrics.dataset)[1]
             sources = {of.source(f"{split}_accuracy") for of in (metrics, best)}
             source = "measured" if sources == {"measured"} else "predicted"
             rows.append((f"{split} regret in {space}", percent(regret), source))

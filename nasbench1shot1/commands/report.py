@@ -201,8 +201,11 @@ class Report:
         if regrets is None:
             print_to_stdout(f"The table lacks {goal.regret}s of final incumbents, so no picture was drawn.")
         else:
-            measured = f"{summary['measured_test_errors']:,} of {counted(len(study.lines), 'value')} are measured"
-            print_to_stdout(f"{final_regrets_text(goal, regrets, len(study.lines))} ({measured})")
+            number = len(study.lines)
+            measured = f"{summary['measured_test_errors']:,} of {counted(number, 'value')}"
+            source = f" ({measured} {'is' if number == 1 else 'are'} measured)"
+            is_exact = goal.judge.fidelity == "exact"
+            print_to_stdout(f"{final_regrets_text(goal, regrets, number)}{'' if is_exact else source}")
             print_to_stdout(f"Picture: {out / picture_name(FIGURE, format)}")
         if "unfinished" in summary:
             print_to_stdout(summary["unfinished"])

@@ -82,8 +82,8 @@ class Statistics:
                 refusals[name] = refusal.for_command_line
         if not answers:
             raise UserError("; ".join(dict.fromkeys(refusals.values())))
-        summary = {"table": table.id, "asked": {**asked, "seed": self.seed}, "answers": answers, "refusals": refusals}
-        write_json(out / SUMMARY, _without_nan(summary))
+        now = {"table": table.id, "asked": {**asked, "seed": self.seed}, "answers": answers, "refusals": refusals}
+        write_json(out / SUMMARY, _with_earlier(_without_nan(now), out / SUMMARY))
         _show(table, answers, refusals, out)
 
     def _given_options(self) -> dict[str, Any]:
@@ -99,6 +99,20 @@ class Statistics:
         drawn = analysis.draw(frame, style=self.pictures.figure_style)
         save_figure(drawn.figure, out / f"{name}.{self.pictures.file_format}", data=frame)
         return {"headline": analysis.headline(frame), **{str(name): value for name, value in frame.attrs.items()}}
+
+
+def _with_earlier(now: dict[str, Any], path: Path) -> dict[str, Any]:
+    """Return a summary with the other results of an earlier one, if it has the same table and options."""
+    from nasbench1shot1.ground.files import read_json
+
+    if not path.is_file():
+        return now
+    earlier = read_json(path)
+    if not isinstance(earlier, dict) or any(earlier.get(name) != now[name] for name in ("table", "asked")):
+        return now
+    answers = {**earlier.get("answers", {}), **now["answers"]}
+    refusals = {**earlier.get("refusals", {}), **now["refusals"]}
+    return {**now, "answers": answers, "refusals": {name: of for name, of in refusals.items() if name not in answers}}
 
 
 def _show(table: "Table", answers: dict[str, dict[str, Any]], refusals: dict[str, str], out: Path) -> None:

@@ -12,7 +12,7 @@ from nasbench1shot1.ground.errors import option
 from nasbench1shot1.ground.terminal import terminal_width
 from nasbench1shot1.ground.text import counted, print_to_stdout
 from nasbench1shot1.runs.options import Form, TableName
-from nasbench1shot1.tables.columns import PARTLY_MEASURED
+from nasbench1shot1.tables.columns import ESTIMATED, PARTLY_MEASURED
 
 if TYPE_CHECKING:
     from nasbench1shot1.tables.frame_files import FrameFile
@@ -249,7 +249,7 @@ class Build:
 
 
 _FIDELITIES = {
-    "estimated": "predicted, shrunk toward the measurement where there is one",
+    ESTIMATED: "predicted, shrunk toward the measurement where there is one",
     PARTLY_MEASURED: "measured where there is a measurement, else predicted",
 }
 

@@ -384,7 +384,7 @@ def draw_level(axes: "Axes", value: float, label: str, floor: float | None = Non
     """
     shown = value if floor is None else max(value, floor)
     axes.axhline(shown, color=tone(LEVEL_COLOUR), linestyle="-.", linewidth=1.2, label=label, zorder=1)
-    note_drawn(axes, "level", label, y=shown)
+    note_drawn(axes, "level", label, y=value)
     return axes
 
 
@@ -398,6 +398,11 @@ def _marked_places(points: int, spacing: tuple[float, float]) -> tuple[int, int]
     """
     step = -(-points // MOST_MARKERS)
     return int(spacing[0] / spacing[1] * step), step
+
+
+def in_legend(label: str) -> str:
+    """Return a label without underscores at its start, because matplotlib leaves out such labels."""
+    return label.lstrip("_") or label
 
 
 def draw_curve(
@@ -436,7 +441,7 @@ def draw_curve(
         style = {**style, "markevery": None}
     elif np.isfinite(centre).sum() == 1:  # a line with a single point would be invisible, and half hidden by the frame
         style = {**style, "marker": "o", "markevery": None, "markersize": 5, "clip_on": False}
-    axes.plot(curve.at, centre, drawstyle="steps-post" if steps else "default", label=label, **style)
+    axes.plot(curve.at, centre, drawstyle="steps-post" if steps else "default", label=in_legend(label), **style)
     if has_band and curve.has_band:
         step: Literal["post"] | None = "post" if steps else None
         color = style.get("color")

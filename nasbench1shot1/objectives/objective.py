@@ -24,7 +24,7 @@ from nasbench1shot1.choices import Choices, snap
 from nasbench1shot1.constraint import REJECTIONS
 from nasbench1shot1.evaluator import Score
 from nasbench1shot1.ground.arguments import whole_number
-from nasbench1shot1.ground.errors import InvalidInputError, option, quoted_option, shorten
+from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError, option, quoted_option, shorten
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.objectives.answers import BudgetSpent, Evaluation, Front, OtherMetric
 from nasbench1shot1.objectives.recording import OutsideRepeats, StudyRecorder
@@ -150,7 +150,11 @@ class Objective:
     def _train(self, arch: Architecture, epochs: int, repeat: int | None, violations: tuple[float, ...]) -> Evaluation:
         clock = self._clock
         drawn = self._trainings.draw(Query(arch, epochs), clock.now, repeat)
-        costs = (drawn.result.validation_error, *(other.cost(drawn, arch, epochs) for other in self._others))
+        try:
+            costs = (drawn.result.validation_error, *(other.cost(drawn, arch, epochs) for other in self._others))
+        except OutOfDomainError:
+            self._trainings.forget(Query(arch, epochs), repeat)  # a refused call changes nothing
+            raise
         end = clock.start(drawn.result)
         if end > clock.limits.seconds:
             self._end()
@@ -337,13 +341,16 @@ class Objective:
     def finish(self) -> BlackBoxStudy:
         """End the current search and the study: write summary.json and the picture, and return the study.
 
-        Raises InvalidInputError if no folder was given, or no search is recorded.
+        Raises InvalidInputError if no folder was given, no search is recorded, or the table has none of the
+        architectures of the only search.
         """
         with self._lock:
             self._check_usable()
             if self._recorder is None:
                 raise InvalidInputError(f"this objective records nothing: give it a folder with {option('out')}")
             if self._clock.ended:
+                if self._recorder.next == self.repeats.options.common.first_repeat:
+                    self.repeats.check_has_result(self.number, self._clock.result())
                 self._end()
             self._is_open = False
             return self._recorder.finish()

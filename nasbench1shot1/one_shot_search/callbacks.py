@@ -73,8 +73,7 @@ class CallbackReporter:
                 call(self._epoch(line))
 
     def _epoch(self, line: dict[str, Any]) -> Epoch:
-        parameters = self._state.method.parameters.items()
-        copies = {key: value.detach().cpu().numpy().copy() for key, value in parameters}
+        copies = {key: value.copy() for key, value in self._state.recorded_parameters.items()}
         architecture = Architecture.parse(line["architecture"])
         return Epoch(self._folder, MappingProxyType(deepcopy(line)), architecture, MappingProxyType(copies))
 

@@ -109,6 +109,7 @@ def run_search(state: SearchState, table: Table, writer: SearchWriter, reporter:
         if outcome.unended is not None:
             other = epoch_line(state, table, training, outcome.unended, alignment)
             state.unended = Unended(other, outcome.unended.parameters)
+        state.recorded_parameters = outcome.parameters
         record_epoch(state, writer, line, outcome.parameters)
         reporter.epoch_done(line)
 

@@ -366,6 +366,11 @@ def draw_mean_regret(mean: float, axes: "Axes", label: str = MEAN_LABEL) -> "Axe
     return start_at_zero(draw_mean(axes, 100 * mean, label))
 
 
+def mean_name(baseline: Baseline | None) -> str:
+    """Return the name of the mean regret in legends, given the baseline of the runs: a space's, or within bounds."""
+    return MEAN_LABEL if baseline is None or baseline.bounds is None else MEAN_WITHIN
+
+
 def draw_mean(axes: "Axes", value: float, label: str) -> "Axes":
     """Draw a mean over a space, in the unit of the axes, as a horizontal line; return the axes."""
     axes.axhline(value, **tones(MEAN_LOOK), label=label, zorder=1)
@@ -392,8 +397,7 @@ def draw_references(
     baseline = baseline_of(run, table, space)
     within = None if baseline is None else baseline.bounds
     if (mean := mean_regret_of(space, run.config.get("dataset"), table, within)) is not None:
-        of = MEAN_LABEL if within is None else MEAN_WITHIN
-        draw_mean_regret(mean, axes, f"{of}{where} ({percent(mean)})")
+        draw_mean_regret(mean, axes, f"{mean_name(baseline)}{where} ({percent(mean)})")
     draw_largest(baseline, axes, where)
     return baseline
 

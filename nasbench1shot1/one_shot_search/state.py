@@ -21,7 +21,7 @@ from nasbench1shot1.images.image_set import ImageSet, load_images
 from nasbench1shot1.images.splits import Split, scheme_for, split_images
 from nasbench1shot1.one_shot_search.memory import check_fits
 from nasbench1shot1.one_shot_search.options import SearchConfig, SearchOptions, table_of_search
-from nasbench1shot1.one_shot_search.record import Unended
+from nasbench1shot1.one_shot_search.record import Parameters, Unended
 from nasbench1shot1.optimizer import Batch, Mixing, OneShotOptimizer, SearchStep
 from nasbench1shot1.phases import Data, Phase, check_phases, phase_at
 from nasbench1shot1.runs.checkpoints import checked_restore
@@ -47,6 +47,7 @@ class SearchState:
         eigenvalues: dominant eigenvalue of the Hessian with respect to Λ after every epoch; None where not measured.
         unended: the record that replaces the last epoch's if the search is continued; None before the last epoch, and
             if the method has no final selection.
+        recorded_parameters: Λ after the last epoch of this process, as recorded: after a final selection.
     """
 
     options: SearchOptions
@@ -60,6 +61,7 @@ class SearchState:
     search_seconds: float = 0.0
     eigenvalues: list[float | None] = field(default_factory=list)
     unended: Unended | None = None
+    recorded_parameters: Parameters = field(default_factory=dict)
 
     @property
     def config(self) -> SearchConfig:

@@ -21,7 +21,7 @@ from nasbench1shot1.ground.text import counted
 from nasbench1shot1.one_shot_search.record import PARAMETERS, SearchWriter, flatten_datasets
 from nasbench1shot1.probability import preferred_within
 from nasbench1shot1.recording.record import FIELDS, RecordedSearch, RecorderOptions
-from nasbench1shot1.registry import one_shot, search_space, table_of_run, with_names
+from nasbench1shot1.registry import import_trusted, one_shot, search_space, table_of_run, with_names
 from nasbench1shot1.runs.folder import COMMON, CONFIG, check_facts, damaged_file_error, description
 from nasbench1shot1.runs.lifecycle import existing_run, new_run
 from nasbench1shot1.runs.machine import environment
@@ -124,19 +124,22 @@ class Recorder:
         self._begin(-1, 0.0)
 
     @classmethod
-    def resume(cls, folder: str | Path, after_epoch: int | None = None) -> Self:
+    def resume(cls, folder: str | Path, after_epoch: int | None = None, *, allow_module: str | None = None) -> Self:
         """Return a recorder that continues the record in a folder.
 
         Args:
             folder: the folder of a recorded search.
             after_epoch: the last epoch to keep, normally the epoch of the loop's own checkpoint. Later epochs are
                 removed. Default: the last recorded epoch.
+            allow_module: modules of the user's own that may be imported because the record names them, separated by
+                commas.
 
         Raises:
             InvalidInputError: the folder is not a recorded search, another process is writing to it, it does not have
                 the epoch, or its table or space is not the recorded one.
             DamagedFileError: a file of the record is damaged.
         """
+        import_trusted(allow_module)
         recorder, run = cls.__new__(cls), RecordedSearch.open(folder)
         recorder.folder, recorder._judge = run.folder, Judge.from_config(run.config, run.folder / CONFIG)
         recorder.table = table_of_run(run.config, run.folder / CONFIG, run.config["table"])

@@ -394,11 +394,15 @@ def check_learning_rates(first: float, least: float) -> None:
 
 
 def absolute_file(value: str | None, option: str = "images") -> str | None:
-    """Return a file's absolute path, so that a run can be resumed from anywhere; a name stays a name."""
+    """Return a file's absolute path, so that a run can be resumed from anywhere; a name stays a name.
+
+    A word without an extension is a name, even if the current folder has such a file.
+    """
     if value is None:
         return None
     path = as_path(value, option, is_option=True)
-    return str(path.absolute()) if path.is_file() else value
+    is_name = path.name == str(value) and not path.suffix
+    return value if is_name or not path.is_file() else str(path.absolute())
 
 
 def required(value: "T | None") -> "T":

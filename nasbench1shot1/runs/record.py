@@ -18,6 +18,7 @@ from nasbench1shot1.runs.folder import (
     METRICS,
     SUMMARY,
     as_json_line,
+    count_lines,
     damaged_file_error,
     read_description,
     read_lines,
@@ -118,7 +119,9 @@ class RunRecord(Displayed):
         return ", ".join(filter(None, (self._progress(recorded), result)))
 
     def _recorded(self) -> int:
-        """Return the number of recorded lines; raises OSError if the file is missing."""
+        """Return the number of recorded lines; raises OSError if a finished run lacks the file."""
+        if not self.is_finished:
+            return count_lines(self.folder / METRICS)
         return read_bytes(self.folder / METRICS).count(b"\n")
 
     @classmethod

@@ -56,7 +56,8 @@ def _on_data_sets(folder: TableFolder, column: Column) -> list[Column]:
 def _stored_name(folder: TableFolder, column: Column) -> str:
     """Return the name of the stored column; raises InvalidInputError if the table has such a column."""
     plain = f"{column.dataset}.{column.metric}" if len(folder.meta["datasets"]) > 1 else column.metric
-    plain = f"halfway_{plain}" if column.moment == "halfway" else plain
+    prefix = {"end": "", "halfway": "halfway_"}.get(str(column.moment), f"curve{column.moment}_")
+    plain = f"{prefix}{plain}"
     key = column.metric, column.dataset, column.moment
     names = [plain, f"measured_{plain}"] if column.fidelity == "measured" else [plain]
     free = [name for name in names if name not in (*folder.columns, ORDER) and not name.startswith(MEMBER)]

@@ -32,6 +32,9 @@ Moment = Literal["end", "halfway"] | int
 """When values were measured: at the end of trainings, half-way, or after every epoch of the trainings of N epochs."""
 
 
+ESTIMATED = "estimated"
+"""The fidelity of a bundled table's estimates, in which a measurement of a network counts. The test accuracy is
+predicted from the validation accuracy."""
 PARTLY_MEASURED = "measured or predicted"
 """The fidelity of a column whose values are measurements where available, and predictions elsewhere. Another column of
 the metric, with the fidelity "measured", has only the measurements."""
@@ -78,7 +81,7 @@ class Column:
             epoch of a training of 200 epochs is not the end of a training of 12 epochs, which has its own schedule.
         accumulates: "evenly" if each epoch of a training adds the same amount, as to simulated times. The value after
             e of N epochs is then e/N of the value at the end, so such metrics need no learning curve.
-        fidelity: "measured", "exact", or how values were obtained otherwise, such as "estimated", "predicted",
+        fidelity: "measured", "exact", or how values were obtained otherwise, such as `ESTIMATED`, "predicted",
             "modelled" (computed by a model of a device) or `PARTLY_MEASURED`.
         device: the device of a latency or energy.
         means: the budgets at which the column has means over repeats, so that no single repeat's value is known.
@@ -156,7 +159,7 @@ class Column:
             return self.fidelity
         if self.fidelity == PARTLY_MEASURED:
             return source_text(measured)
-        return "predicted, shrunk toward a measurement" if measured else "predicted"
+        return "predicted, shrunk toward a measurement" if measured and self.fidelity == ESTIMATED else "predicted"
 
     def cost(self, values: Any) -> Any:
         """Return what a search minimises: if higher values are better, 1 - fraction or -value; else the value.

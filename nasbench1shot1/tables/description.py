@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from nasbench1shot1.benchmark import BENCHMARKS, Benchmark, benchmark
 from nasbench1shot1.ground.errors import alternatives, shorten
-from nasbench1shot1.tables.columns import PARTLY_MEASURED, RESERVED, Column, Moment
+from nasbench1shot1.tables.columns import ESTIMATED, PARTLY_MEASURED, RESERVED, Column, Moment
 
 Meta = dict[str, Any]
 MEMBER = "member_"
@@ -338,7 +338,8 @@ def fidelity(meta: Meta, names: MetricNames, dataset: str, epochs: int) -> str:
     predicted = {
         column.split: column
         for column in map(names.about.__getitem__, names.values.values())
-        if (column.quantity, column.dataset, column.moment) == ("accuracy", dataset, "end")
+        if (column.quantity, column.moment) == ("accuracy", "end")
+        and dataset in (column.dataset, *column.also_of)
         and epochs in column.epochs
         and not column.is_measured
     }
@@ -354,7 +355,8 @@ def _in_words(column: Column, spearman: float | None, split: str, predicted: Con
     kind = column.fidelity if column.fidelity == PARTLY_MEASURED else "predicted"
     if spearman is not None:
         return f"{kind}, held-out Spearman {spearman:.3f}"
-    return f"{kind} from it" if split == "test" and "validation" in predicted else kind
+    is_from_it = column.fidelity == ESTIMATED and split == "test" and "validation" in predicted
+    return f"{kind} from it" if is_from_it else kind
 
 
 def _spearman(meta: Meta, metric: str, epochs: int) -> float | None:

@@ -105,12 +105,13 @@ class FrameArrays:
     # Arrays ----------------------------------------------------------------------------------------------------
 
     def _per_network(self, new: NewColumn, values: Floats, places: _Places, is_whole: bool) -> NDArray[Any]:
-        """Return one value for each row of the table, (R,); integers if the frame has integers for all rows."""
+        """Return one value for each row of the table, (R,); integers if the frame has integers for all rows, and
+        percents did not become fractions."""
         rows = self._of.rows[places]
         _check_agreement(new, rows, values, places, "of the same network")
         array = np.full(self._n_rows, np.nan)
         array[rows] = values[places]
-        is_exact = is_whole and bool((np.abs(array) <= 2**53).all())  # false for NaN
+        is_exact = is_whole and bool(((np.abs(array) <= 2**53) & (array == np.floor(array))).all())  # false for NaN
         return array.astype(np.int64) if is_exact else array
 
     def _per_budget(self, new: NewColumn, values: Floats, places: _Places, epochs: tuple[int, ...]) -> Floats:

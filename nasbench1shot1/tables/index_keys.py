@@ -126,7 +126,7 @@ class IndexKeys(RowKeys):
             return cls.index_of(cls.parse(item))
         if isinstance(item, int | np.integer) and not isinstance(item, bool):
             if 0 <= item < cls.size():
-                return int(item)
+                return cls.index_of_number(int(item))
             raise InvalidInputError(f"{item} is not an official index: give 0 to {cls.size() - 1:,}")
         title = cls.FORM.benchmark.title
         if isinstance(item, Architecture):
@@ -134,6 +134,11 @@ class IndexKeys(RowKeys):
         raise InvalidInputError(
             f"{item!r} cannot be looked up in a table of {title}: give an architecture, its string or official index"
         )
+
+    @classmethod
+    def index_of_number(cls, number: int) -> int:
+        """Return the index of the network of a number in the space. Default: the number."""
+        return number
 
 
 def space_keys(space: SearchSpace) -> type[IndexKeys]:
@@ -163,6 +168,11 @@ def space_keys(space: SearchSpace) -> type[IndexKeys]:
             """Return the number of an architecture, or of the kind "unique" with its network."""
             number = space.index(architecture)
             return space.index(space.with_network(architecture.network_id)) if has_copies else number
+
+        @classmethod
+        def index_of_number(cls, number: int) -> int:
+            """Return the number of the architecture of the kind "unique" with the network of a number."""
+            return cls.index_of(space[number]) if has_copies else number
 
         @staticmethod
         def architecture_at(index: int) -> Any:

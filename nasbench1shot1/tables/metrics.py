@@ -152,9 +152,12 @@ class Metrics:
             return self._about(metric).source(self.is_measured(metric))
         if metric not in self.names:
             return "not in this table" if self.epochs == self.budget else "not within trainings"
-        if self.epochs in self._about(metric).means:
+        about = self._about(metric)
+        if self.epochs in about.means:
             return "only known as a mean over repeats"
-        return f"not at {counted(self.epochs, 'epoch')}"
+        if about.epochs and self.epochs not in about.epochs:
+            return f"not at {counted(self.epochs, 'epoch')}"
+        return "unknown for this network" if self._repeat == "mean" else "unknown for this repeat"
 
     def _check(self, metric: str, kind: str) -> None:
         known = self._known()

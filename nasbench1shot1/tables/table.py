@@ -182,9 +182,17 @@ class Table(TableRows):
 
         Raises InvalidInputError for an unknown row or data set, OutOfDomainError for an unknown budget.
         """
+        trained = self.trained_repeats(row, epochs, dataset)
+        return tuple(seed for number, seed in enumerate(self.seeds) if number in trained)
+
+    def trained_repeats(self, row: int, epochs: int | None = None, dataset: str | None = None) -> tuple[int, ...]:
+        """Return the numbers of the repeats with which a network was trained, ascending; empty if only means are known.
+
+        Raises the errors of `seeds_of`.
+        """
         row = whole_number("row", row, "a row number")
         trained = self._folder.trained_repeats(self._dataset(dataset), self._checked_rows(row), self._budget(epochs))
-        return tuple(seed for seed, there in zip(self.seeds, trained.tolist(), strict=False) if there)
+        return tuple(np.flatnonzero(trained).tolist())
 
     def measured(
         self, metric: str, epochs: int | None = None, dataset: str | None = None, budget: int | None = None
@@ -254,8 +262,8 @@ class Table(TableRows):
     def _check_halfway(self, dataset: str, budget: int | None) -> None:
         if budget is not None:
             raise InvalidInputError(f"{option('budget')} does not apply to half-way values: remove it")
-        described = self._folder.names.about.values()
-        if not any((column.dataset, column.moment) == (dataset, "halfway") for column in described):
+        described = [column for column in self._folder.names.about.values() if column.moment == "halfway"]
+        if not any(dataset in (column.dataset, *column.also_of) for column in described):
             raise OutOfDomainError(f"the table {self.id} has no half-way values: set halfway=False")
 
     def _budget(self, epochs: int | None, advises_curves: bool = False) -> int:
@@ -414,7 +422,9 @@ class Table(TableRows):
         """Return an item's own reference."""
         with suppress(InvalidInputError):  # a benchmark of the user's own may have other texts
             item = parsed(item)
-        return self._references.own_reference(item.space) if isinstance(item, Architecture) else self._references.whole
+        if isinstance(item, Architecture):
+            return self._references.own_reference(item.space)
+        return PRESENT if self._references.is_partial else self._references.whole
 
     def best(
         self,
@@ -527,8 +537,8 @@ def recorded_name(table: Table) -> str:
     folders = {name: folder_of(bundled) for name, bundled in bundled_tables().items()}
     if table.folder is not None:
         return next((name for name, folder in folders.items() if folder == table.folder), str(table.folder))
-    if table.name in folders and folders[table.name] is None:  # a bundled table in memory
-        return table.name
+    if table.name in folders and folders[table.name] is None and load_table(table.name).id == table.id:
+        return table.name  # a bundled table in memory
     raise InvalidInputError(
         f"the table {table.id} is only in memory, so a run cannot find it again: save it with "
         "table.save('my-table') and give that folder"

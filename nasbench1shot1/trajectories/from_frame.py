@@ -12,7 +12,7 @@ from nasbench1shot1.black_box_search.options import BlackBoxConfig, black_box_op
 from nasbench1shot1.black_box_search.record import BlackBoxStudy
 from nasbench1shot1.black_box_search.repeats import table_of_study, with_table
 from nasbench1shot1.black_box_search.studying import begin_study
-from nasbench1shot1.ground.errors import InvalidInputError
+from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError, option
 from nasbench1shot1.ground.files import as_path
 from nasbench1shot1.objectives.recording import OutsideOptimizer, OutsideRepeats, StudyRecorder
 from nasbench1shot1.objectives.starting import check_name
@@ -49,6 +49,16 @@ class TrajectoryRepeats(OutsideRepeats):
     def is_timed(self) -> bool:
         """Whether the times of the incumbents are known."""
         return self.has_seconds
+
+    def check_objective(self) -> None:
+        """Raise OutOfDomainError if the table has no validation accuracy, which the incumbents need."""
+        try:
+            super().check_objective()
+        except OutOfDomainError as error:
+            raise OutOfDomainError(
+                f"the table {self.table.id} has no validation accuracy of any network of {self.space.name}, which "
+                f"selects the incumbents: choose another {option('table')}"
+            ) from error
 
     def feedback_repeats(self) -> dict[str, list[int]]:
         """Return the numbers of repeats as `Repeats` does; empty if it is unknown what the program observed."""

@@ -18,13 +18,16 @@ from nasbench1shot1.one_shot_search.regret_curve import draw_largest
 from nasbench1shot1.reference_points import Asked, marked_regrets
 from nasbench1shot1.registry import search_space
 from nasbench1shot1.tuning.options import TUNERS
-from nasbench1shot1.tuning.record import Study, best, simulated_cost, size_text
+from nasbench1shot1.tuning.record import Study, are_timed, best, costs_of, size_text
 
 if TYPE_CHECKING:
     from nasbench1shot1.display.axes import Axes, Figure
     from nasbench1shot1.tables.table import Table
 
 HOUR = 3600.0
+SIMULATED = "simulated time: search and one training of each architecture [h]"
+UNTIMED = "wall-clock time of the searches (training times are unknown) [h]"
+"""Labels of the axis of time, with and without training times in the table."""
 
 
 def trajectory_figure(
@@ -98,7 +101,7 @@ def draw_trajectory(
         The axes.
     """
     guided = f"{guide} regret" if guide == "validation" else f"{guide} regret (objective)"
-    ends = np.cumsum([simulated_cost(line) / HOUR for line in lines])
+    ends = np.cumsum([cost / HOUR for cost in costs_of(lines)])
     budgets = sorted({line["budget"] for line in lines})
     for budget, shade in zip(budgets, shades(len(budgets)), strict=True):
         of_budget = [(end, line) for end, line in zip(ends, lines, strict=True) if line["budget"] == budget]
@@ -115,7 +118,7 @@ def draw_trajectory(
     for name, label, look in zip(("test_regret", "validation_regret"), shown, looks, strict=True):
         values = np.array([_incumbents(lines, name)], np.float64)
         draw_curve(axes, pool_values(ends, values), label=label, style=look, steps=True)
-    axes.set_xlabel("simulated time: search and one training of each architecture [h]")
+    axes.set_xlabel(SIMULATED if are_timed(lines) else UNTIMED)
     axes.set_ylabel("regret [%]")
     axes.grid(alpha=0.25)
     return start_at_zero(axes)

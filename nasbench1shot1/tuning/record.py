@@ -1,6 +1,6 @@
 """The record of a study: its configurations, and an observation for each search that ended."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -229,10 +229,23 @@ def best(lines: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
     return min((line for line in lines if line["loss"] is not None), key=lambda line: line["loss"], default=None)
 
 
-def simulated_cost(line: Mapping[str, Any]) -> float:
-    """Return the simulated seconds of an observation; without them, the wall-clock time from its start to its end."""
-    seconds = line["simulated_seconds"]
-    return float(line["finished"] - line["started"] if seconds is None else seconds)
+def are_timed(lines: Iterable[Mapping[str, Any]]) -> bool:
+    """Return whether the table has the training times of all architectures that were found."""
+    return all(line["simulated_seconds"] is not None for line in lines if line["architecture"] is not None)
+
+
+def costs_of(lines: Sequence[Mapping[str, Any]]) -> list[float]:
+    """Return the simulated seconds of each observation.
+
+    The cost of a diverged search is the wall-clock time from its start to its end. If the table lacks a training time
+    (`are_timed`), all costs are wall-clock times, because the two clocks cannot be added.
+    """
+    is_timed = are_timed(lines)
+    seconds = [line["simulated_seconds"] if is_timed else None for line in lines]
+    return [
+        float(line["finished"] - line["started"] if cost is None else cost)
+        for line, cost in zip(lines, seconds, strict=True)
+    ]
 
 
 def summarise(study: Study, lines: Sequence[Mapping[str, Any]], table_id: str) -> dict[str, Any]:
@@ -240,7 +253,7 @@ def summarise(study: Study, lines: Sequence[Mapping[str, Any]], table_id: str) -
 
     `best` is the observation with the lowest loss over all budgets; `equally_good` counts the observations with that
     loss. `best_at_maximum` is the observation with the lowest loss at the largest budget with a finite loss. `best` and
-    `best_at_maximum` are null if all searches diverged.
+    `best_at_maximum` are null if all searches diverged. `simulated_seconds` is null if the table lacks training times.
 
     Args:
         study: the study.
@@ -259,7 +272,7 @@ def summarise(study: Study, lines: Sequence[Mapping[str, Any]], table_id: str) -
         "diverged": sum(line["loss"] is None for line in lines),
         "model_based": sum(line["model_based"] for line in lines),
         "search_seconds": sum(line["search_seconds"] or 0.0 for line in lines),
-        "simulated_seconds": sum(map(simulated_cost, lines)),
+        "simulated_seconds": sum(costs_of(lines)) if are_timed(lines) else None,
         "seconds": max((line["finished"] for line in lines), default=0.0),
         "equally_good": sum(line["loss"] is not None and line["loss"] == lowest for line in lines),
         "best": _describe(study, found),

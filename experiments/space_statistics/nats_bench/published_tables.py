@@ -157,7 +157,8 @@ def schedule_correlation(table: Table, kind: str = "all") -> pandas.DataFrame:
 
     Raises:
         InvalidInputError: the table is of another benchmark, or the kind is unknown.
-        OutOfDomainError: the table has no validation accuracy on CIFAR-10.
+        OutOfDomainError: the table has no validation accuracy on CIFAR-10, or has it and an accuracy at the full budget
+            for fewer than three architectures.
     """
     found, rows = _measurements(table, kind), []
     finals = found.columns()
@@ -166,8 +167,12 @@ def schedule_correlation(table: Table, kind: str = "all") -> pandas.DataFrame:
     starts = [column for column in columns.values() if column.n]
     for start in starts:
         rows += [_correlation_row(start, final) for final in finals if (start.known & final.known).sum() >= 3]
-    if not rows:
+    if not starts:
         raise OutOfDomainError(f"the table {table.id} has no CIFAR-10 validation accuracy: open another table")
+    if not rows:
+        raise OutOfDomainError(
+            f"the table {table.id} has two accuracies of fewer than three architectures: open a larger table"
+        )
     frame = pandas.DataFrame(rows)
     lacking = [moment for moment in TABLE_6 if moment not in columns or not columns[moment].n]
     listed = ", ".join(f"{epochs} of {budget}" for epochs, budget in lacking)
