@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from math import isnan, sqrt
 from typing import Any, NamedTuple
@@ -192,7 +192,13 @@ class RunTest(ABC):
         """Return a row for each part and setting; see `claim.Evidence`."""
         found = []
         for part, places in self.places().items():
-            rows = [self.row(part, groups) for groups in self._groups(records, part, places)]
+            known = list(self._groups(records, part, places))
+            rows = [self.row(part, groups) for groups in known]
+            if len({groups[0].figure for groups in known}) > 1:  # perhaps with equal settings
+                rows = [
+                    replace(row, setting=f"{row.setting}; records of {groups[0].figure}")
+                    for row, groups in zip(rows, known, strict=True)
+                ]
             found += rows or [Row(part=part, published=self.published(part), verdict=NEEDS_FULL_SCALE)]
         return found
 

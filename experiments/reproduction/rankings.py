@@ -122,7 +122,7 @@ class RankingCurves(CurveResults):
         """Return the picture: one column per space, one line per optimizer; errors in the upper row, losses below."""
         styles = dict(zip(self.labels, curve_styles(list(self.labels), colours), strict=True))
         legend = {label: {**styles[key], **MARKS} for key, label in self.labels.items()}
-        columns = len(self.by_panel)
+        columns, ranked = len(self.by_panel), np.unique(self.frame["epoch"])
         with Canvas(
             len(LABELS), columns, panel=(max(3.4, 7.6 / columns), 2.7), sharex=True, sharey=True, style=style
         ) as canvas:
@@ -135,6 +135,7 @@ class RankingCurves(CurveResults):
             for ax in canvas.grid[-1]:
                 label_epochs(ax)
                 ax.set_xlabel("search epoch")
+                ax.set_xticks(ranked if len(ranked) <= MOST_TICKS else ranked[:: -(-len(ranked) // MOST_TICKS)])
             band = describe_band(self.spread, self.numbers_of_runs, self.pooling.over)
             return canvas.finish(self._title(), self._caption(), legend=legend, band=band)
 
@@ -167,10 +168,13 @@ class RankingCurves(CurveResults):
             f"{source_text(float(rows['measured'].mean()), digits=1)}"
         )
         fidelity = self.table.fidelity(budget)
+        if len(self.labels) > 1:
+            text += "; points of an epoch are drawn side by side"
         small = [self.SMALL] if self.is_quick else []
         return "\n".join([text, *self.unfinished(), *small, f"table {self.table.id}{fidelity and f': {fidelity}'}"])
 
 
+MOST_TICKS = 12
 MARKS: dict[str, Any] = {"markersize": 4, "markevery": None}
 """Every ranked epoch is marked."""
 

@@ -33,6 +33,9 @@ SUFFIX = ".tar.xz"
 """Suffix of files of records."""
 SUFFIXES = (".csv", ".json", ".jsonl", ".npz")
 """Suffixes of the files that a record consists of."""
+LEFT_OUT = "blocks-*.npz"
+"""Files that are not packed: the scores of rankings on blocks of images, which need the most space. Their result is in
+reliability.csv."""
 LARGEST = 2**28
 """Maximum total size of a file of records in bytes, uncompressed."""
 MOST_FILES = 2**16
@@ -82,7 +85,7 @@ def check_name(path: Path) -> None:
 def _is_of_record(path: Path) -> bool:
     """Return whether a file is part of its run's record; the data of a picture beside it is drawn from the record."""
     of_picture = path.suffix == DATA_SUFFIX and any(path.with_suffix(suffix).exists() for suffix in PICTURES)
-    return path.suffix in SUFFIXES and path.is_file() and not of_picture
+    return path.suffix in SUFFIXES and path.is_file() and not of_picture and not path.match(LEFT_OUT)
 
 
 def _content(path: Path) -> bytes:

@@ -1,0 +1,59 @@
+"""Print the numbers of docs/ranking.md, "Ten seeds at the quick scale", from the rankings of `reproduce figure3`.
+
+    nb1shot1 reproduce figure3 --scale quick --only s1 --seeds 0-9 --records docs/records/figure3-s1.tar.xz --out figure3
+    python benchmarks/ranking_seeds.py figure3/s1-rankings
+
+For each method, this prints means ± standard deviations (n - 1) over the seeds, at the last ranked epoch and with test
+errors after the full budget: Spearman's ρ of the one-shot error, of the loss and of the number of parameters; the
+partial rank correlation of the loss given the number of parameters; the regret of the architecture with the lowest loss
+and the mean regret of the sample; the mean one-shot error; and the split-half reliability of error and loss.
+"""
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+import pandas
+from ranking_study import last, partial, rho
+
+import nasbench1shot1 as nb
+
+
+def measures(ranking, table):
+    """Return the measures of one ranking, in the order of the table in docs/ranking.md."""
+    scores = last(ranking)
+    archs = [ranking.space[int(number)] for number in scores.numbers]
+    answers = table.query(archs)
+    true, size = 1 - np.asarray(answers.test_accuracy), np.asarray(answers.trainable_parameters)
+    regrets = np.asarray(table.regret(archs))
+    halves = ranking.reliability
+    halves = halves[(halves["epoch"] == halves["epoch"].max()) & (halves["images"] == halves["images"].max())]
+    return {
+        "ρ error": rho(scores.errors, true),
+        "ρ loss": rho(scores.losses, true),
+        "ρ parameters": rho(-size, true),
+        "ρ loss given parameters": partial(scores.losses, true, -size),
+        "regret of the first by loss [%]": 100 * regrets[np.argmin(scores.losses)],
+        "mean regret [%]": 100 * regrets.mean(),
+        "one-shot error [%]": 100 * scores.errors.mean(),
+        **{f"reliability {name}": float(of["spearman"].iloc[-1]) for name, of in halves.groupby("predictor")},
+    }
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path, help="the folder of the rankings of a space")
+    options = parser.parse_args()
+    table, rows = nb.load_table(), {}
+    for config in sorted(options.folder.glob("*/seed-*/config.json")):
+        ranking = nb.open_run(config.parent)
+        rows[config.parts[-3], ranking.config["run_seed"]] = measures(ranking, table)
+    frame = pandas.DataFrame.from_dict(rows, orient="index").rename_axis(["method", "seed"])
+    with pandas.option_context("display.width", 200, "display.max_columns", None):
+        found = frame.groupby("method").agg(["mean", "std"])
+        print(found.round(3).T.to_string())
+        print(frame.groupby("method").size().to_string())
+
+
+if __name__ == "__main__":
+    main()
