@@ -1,7 +1,7 @@
 """Print the numbers of docs/ranking.md, "Ten seeds at the quick scale", from the rankings of `reproduce figure3`.
 
-    nb1shot1 reproduce figure3 --scale quick --only s1 --seeds 0-9 --records docs/records/figure3-s1.tar.xz --out figure3
-    python benchmarks/ranking_seeds.py figure3/s1-rankings
+    nb1shot1 reproduce figure3 --scale quick --only s1 --seeds 0-9 --records docs/records/figure3-s1.tar.xz --out fig3
+    python benchmarks/ranking_seeds.py fig3/s1-rankings
 
 For each method, this prints means ± standard deviations (n - 1) over the seeds, at the last ranked epoch and with test
 errors after the full budget: Spearman's ρ of the one-shot error, of the loss and of the number of parameters; the

@@ -226,7 +226,15 @@ def test_a_single_search_has_no_spread_on_screens(tmp_path: Path, capsys: pytest
     assert "1 search of 10 trainings\n" in said
     regret = percent(made.final["test_regret"].item())
     assert said.count(f"Test regret of the final incumbent: {regret} (") == 2 and "±" not in said
+    assert f"{regret} ({made.summary['measured_test_errors']} of 1 value is measured)" in said
     assert f"{regret} (" in made._repr_html_() and "deviation" not in made._repr_html_()
+
+
+def test_a_report_does_not_call_exact_values_measured(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made = study(tmp_path / "made", objective="trainable_parameters")
+    cli.main(["report", str(made.folder)])
+    said = capsys.readouterr().out
+    assert "Regret in trainable parameters of the final incumbents: " in said and "measured" not in said
 
 
 def test_resuming_with_another_optimizer_is_reported(tmp_path: Path) -> None:

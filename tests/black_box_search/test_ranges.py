@@ -139,6 +139,16 @@ def test_ranges_that_two_people_run_are_joined(tmp_path: Path, whole: nb.BlackBo
     assert_same(resumed(first.folder, repeats=20), whole)
 
 
+def test_searches_of_a_range_beyond_the_study_do_not_count(tmp_path: Path) -> None:
+    first = study(tmp_path / "first", repeats=6)
+    second = study(tmp_path / "second", first_repeat=6, repeats=6)
+    shutil.move(second.folder, first.folder / "repeats-of-a-colleague")
+    found = nb.open_run(first.folder)
+    assert found.recorded == len(found.lines) == 6
+    assert "6 of 6 searches, " in repr(found)
+    assert resumed(first.folder, repeats=9).recorded == 9
+
+
 def test_a_study_recorded_without_a_first_repeat_starts_at_search_0(tmp_path: Path, whole: nb.BlackBoxStudy) -> None:
     made = study(tmp_path / "study", repeats=6)
     config = json.loads((made.folder / "config.json").read_text())

@@ -72,6 +72,29 @@ def test_the_cost_on_nb201_is_one_training_and_one_evaluation() -> None:
     assert other.validation_error == 1 - table.query(arch, epochs=12, dataset="cifar100").validation_accuracy
 
 
+def test_a_given_repeat_continues_a_training_whose_value_is_a_mean() -> None:
+    space, table = nb.search_space("nb201"), nb.load_table("nb201")  # it has only means at 12 epochs
+    train = TableTrainings(space, table, None, np.random.default_rng(0), continuation=True)
+    arch = space[1234]
+    short = train.draw(Query(arch, 12))
+    assert short.repeat == "mean"
+    paid = TableTrainings(space, table, None, np.random.default_rng(0)).draw(Query(arch, 200), repeat=1)
+    found = train.draw(Query(arch, 200), now=short.result.seconds, repeat=1)
+    assert found.repeat == paid.repeat == 1
+    assert found.result.validation_error == paid.result.validation_error
+    assert found.result.seconds == paid.result.seconds - short.result.seconds
+
+
+def test_a_forgotten_training_is_neither_continued_nor_paid() -> None:
+    train = TableTrainings(S1, smooth_table(), None, np.random.default_rng(0), deduplicate=True, continuation=True)
+    assert train.draw(Query(S1[7], 4)).result.seconds == 4
+    assert train.draw(Query(S1[7], 12), 100.0).result.seconds == 12 - 4
+    train.forget(Query(S1[7], 12))
+    assert train.draw(Query(S1[7], 36), 200.0).result.seconds == 36 - 4  # 12 epochs were not trained
+    assert train.draw(Query(S1[7], 12), 300.0).result.seconds == 12 - 4
+    train.forget(Query(nb.search_space("s2")[0], 12))  # the table lacks it
+
+
 def test_architectures_of_another_space_are_refused() -> None:
     train = TableTrainings(S1, smooth_table(), None, np.random.default_rng(0))
     with pytest.raises(nb.InvalidInputError, match="s1"):

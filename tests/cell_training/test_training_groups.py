@@ -107,12 +107,13 @@ def test_a_table_of_own_images_does_not_name_cifar10(tmp_path: Path) -> None:
     found = train(tmp_path / "trainings", tmp_path / "own.npz", [EDGES], seeds=[0], into=tmp_path / "table")
     table = nb.load_table(str(tmp_path / "table"))
     assert (found[0].summary["dataset"], table.datasets) == ("other", ("other",))
+    assert found[0].dataset == "other" and list(found.to_frame()["dataset"]) == ["other"]
     assert table.query(EDGES).test_accuracy == found[0].final.test_accuracy
 
 
 def test_the_frame_has_a_row_for_every_training(group: nb.TrainingGroup) -> None:
     frame = group.to_frame()
-    assert len(frame) == 4 and set(frame["learning_rate"]) == {0.1}
+    assert len(frame) == 4 and set(frame["learning_rate"]) == {0.1} and set(frame["dataset"]) == {"cifar10-valid"}
     row = frame[(frame["seed"] == 4) & (frame["architecture"] == EDGES)].iloc[0]
     assert row["test_accuracy"] == group[2].final.test_accuracy
     assert row["network"] == EDGES.removeprefix("nb201:")

@@ -23,6 +23,7 @@ from nasbench1shot1.display.curves import (
     bootstrap,
     describe_band,
     draw_curve,
+    draw_level,
     log_floor,
     pool,
     pool_values,
@@ -208,3 +209,19 @@ def test_a_logarithmic_axis_ends_just_below_its_curves():
     assert log_floor([high]) == pytest.approx(0.045)
     assert log_floor([high, free]) == pytest.approx(0.025)
     assert log_floor([pool_values([0], [[0.0]])]) > 0
+
+
+def test_a_label_that_starts_with_an_underscore_is_in_the_legend():
+    axes = Figure().subplots()
+    for label in ("_mine", "__own", "my_own", ""):
+        draw_curve(axes, pool([steps((0, 0.1), (1, 0.2))]), label=label, style={"color": "red"})
+    assert [text.get_text() for text in axes.legend().get_texts()] == ["mine", "own", "my_own"]
+
+
+def test_a_level_below_the_axis_is_drawn_at_its_edge_and_recorded_with_its_value():
+    with Canvas() as canvas:
+        (line,) = draw_level(canvas.axes[0], 0.2, "baseline", floor=0.5).get_lines()
+        figure = canvas.finish("title", "caption")
+    assert list(line.get_ydata()) == [0.5, 0.5]
+    (row,) = figure.data.to_dict("records")
+    assert (row["kind"], row["label"], row["y"]) == ("level", "baseline", 0.2)

@@ -76,6 +76,17 @@ def test_an_area_of_a_worked_example():
     )
 
 
+def test_equal_curves_have_exactly_equal_areas():
+    """A tie must not depend on how often an unchanged value is recorded."""
+    few = Trace(at=np.array([1.0, 3.0]), values=np.array([0.3, 0.1]), end=10.0)
+    many = Trace(at=np.array([1, 1.7, 2.9, 3, 7.3]), values=np.array([0.3, 0.3, 0.3, 0.1, 0.1]), end=10.0)
+    for is_log in (False, True):
+        one, other = time_averages([few, many], Span(1, 1, 10, False), log=is_log)
+        assert one == other
+    gap = Trace(at=np.array([1, 2, 3.0]), values=np.array([0.3, np.nan, np.nan]), end=10.0)
+    assert np.isnan(time_averages([gap], Span(1, 1, 10, False))).all()
+
+
 def test_the_range_of_areas_is_what_all_curves_have_in_common(folder):
     found = compare_runs([folder / "darts", folder / "random"])
     starts = [trace.at[0] for contender in found.contenders for trace in contender.repetitions]

@@ -5,11 +5,15 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import compared_runs as make
+import numpy as np
+import pandas
 import pytest
+from black_box_tables import convolutions, s1_table, smooth_table
 from refusals import exits, refuses
 
 import nasbench1shot1 as nb
 from nasbench1shot1.cli import main
+from nasbench1shot1.experiments.comparison.accuracies import compare_accuracies
 from nasbench1shot1.experiments.comparison.comparing import compare_runs
 
 
@@ -101,6 +105,28 @@ def test_a_table_without_test_regrets_or_times_is_named(folder, tmp_path):
         (run.folder / "metrics.jsonl").write_text(text)
         with refuses(nb.UserError, run.folder, what):
             nb.compare([run.folder], over="simulated-time")
+
+
+def test_a_study_on_a_table_without_a_training_time_is_refused(tmp_path):
+    """Wall-clock time of its searches is not comparable with simulated time."""
+    study, accuracies = make.tuning(tmp_path / "tuned"), convolutions()[:, None, None] / 10 + np.zeros((1, 4, 1))
+    seconds, complete = np.ones_like(accuracies), smooth_table()
+    seconds[complete.row_of(nb.Architecture.parse(study.lines[3]["architecture"]))] = np.nan
+    assert compare_runs([study.folder], table=complete).results["n"].tolist() == [1]
+    for table in (s1_table(accuracies, seconds), s1_table(accuracies, np.full_like(seconds, np.nan))):
+        with refuses(nb.InvalidInputError, study.folder, "training times", options="table"):
+            compare_runs([study.folder], table=table)
+
+
+def test_accuracies_need_a_result_of_a_search_and_leave_out_seeds_without_one(folder, tmp_path):
+    with refuses(nb.InvalidInputError, folder / "empty", "result"):
+        compare_accuracies([folder / "one", folder / "empty"], ["one", "empty"])
+    group = make.group(tmp_path / "seeds", [(4, 3), (2, 1)])
+    (group.folder / "seed-1" / "summary.json").unlink()
+    (group.folder / "seed-1" / "metrics.jsonl").unlink()
+    found, alone = (compare_accuracies([of]).accuracies for of in (group.folder, group.folder / "seed-0"))
+    assert found.final_source == alone.final_source
+    pandas.testing.assert_frame_equal(found.frame, alone.frame)
 
 
 def test_a_folder_with_other_files_is_not_overwritten(folder, tmp_path, capsys):

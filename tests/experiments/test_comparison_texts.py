@@ -13,7 +13,13 @@ from rich.console import Console
 import nasbench1shot1 as nb
 from nasbench1shot1.experiments.comparison.accuracies import compare_accuracies
 from nasbench1shot1.experiments.comparison.comparing import compare_tasks
-from nasbench1shot1.experiments.comparison.drawing import caption, draw_comparison, has_mean_line
+from nasbench1shot1.experiments.comparison.drawing import (
+    caption,
+    draw_comparison,
+    has_mean_line,
+    mean_label,
+    mean_text,
+)
 
 QUIET = Console(quiet=True)
 
@@ -161,6 +167,38 @@ def test_the_caption_states_the_mean_of_each_panel(tmp_path):
         assert {name for name in means if means[name] in line} == (
             drawn if line.startswith("Dash-dotted line: ") else set(means) - drawn
         )
+
+
+def test_the_mean_within_bounds_is_told_from_that_of_a_space(tmp_path):
+    widths = make.black_box(tmp_path / "widths", space="nats-size", objective="test_accuracy", repeats=2)
+    bounded = make.black_box(tmp_path / "bounded", max_parameters=5e6, repeats=2)
+    edges = make.black_box(tmp_path / "edges", space="nb201", repeats=2)
+    assert widths.baseline is not None and widths.baseline.bounds is None, "the largest network"
+    for runs, labels, networks in (
+        ([widths], ["mean over the space"], "all networks of the space ("),
+        ([widths, edges], ["mean over the space"] * 2, "all networks of each space ("),
+        ([bounded], ["mean within the bounds"], "all networks within the bounds ("),
+        (
+            [bounded, edges],
+            ["mean within the bounds", "mean over the space"],
+            "all networks of each space within its bounds, if any (",
+        ),
+    ):
+        tasks = compare_tasks(runs, over="evaluations").tasks
+        assert [mean_label(own).partition(" (")[0] for own in tasks.values()] == labels
+        sentences = mean_text(tasks).splitlines()
+        assert sentences and all(networks in sentence for sentence in sentences), sentences
+
+
+def test_the_text_for_a_paper_states_the_objective_of_each_task(tmp_path):
+    usual = make.black_box(tmp_path / "usual", repeats=2)
+    guided = make.black_box(tmp_path / "guided", space="nats-size", objective="test_accuracy", repeats=2)
+    sentence = "Objective: test accuracy (fraction, higher is better). Test values guided the search."
+    for runs in ([usual, guided], [guided, usual]):
+        assert f" nats-size: {sentence} " in compare_tasks(runs).methods_text()
+    other = make.black_box(tmp_path / "other", space="nb201", epochs=200, objective="test_accuracy", repeats=2)
+    text = compare_tasks([guided, other]).methods_text()
+    assert text.count("Objective:") == 1 and f". {sentence} " in text, "of both tasks"
 
 
 def test_the_text_for_a_paper_states_seeds_budgets_feedback_and_sizes(tmp_path):

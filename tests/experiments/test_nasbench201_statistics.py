@@ -243,6 +243,15 @@ def test_analyses_without_values_are_refused_in_one_sentence(name, without_tests
         ANALYSES[name].ask(without_tests)
 
 
+@pytest.mark.parametrize("number", [1, 2])
+def test_schedules_of_fewer_than_three_architectures_are_refused(table, number):
+    strings, accuracy = table.hashes(range(number)), np.linspace(0.5, 0.6, number)
+    frame = pandas.DataFrame({"architecture": strings, "epochs": 200, "validation_accuracy": accuracy})
+    few = nb.table_from_frame(frame, space=nb.search_space("nb201"), reference="present", dataset="cifar10")
+    with refuses(OutOfDomainError, few.id, "fewer than three", options=""):
+        schedule_correlation(few)
+
+
 def test_wrong_arguments_are_refused(table):
     with refuses(InvalidInputError, "shares"):
         correlation_matrix(table, shares=(0.0,))

@@ -241,6 +241,16 @@ def test_a_black_box_study_is_planned(nowhere: Path, capsys: pytest.CaptureFixtu
     assert list(nowhere.iterdir()) == []
 
 
+def test_a_black_box_study_without_its_objective_is_not_timed(
+    nowhere: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["blackbox", "--space", "nats-size", "--optimizer", "random", "--evaluations", "5", "--dry-run"]
+    cli.main(words)
+    assert not missing(capsys.readouterr().out, "could not be timed", "no validation accuracy", "--objective")
+    cli.main([*words, "--objective", "test_accuracy"])
+    assert "could not be timed" not in capsys.readouterr().out
+
+
 CELL = "s1:0|0,1|0,2|1,3|2,4:conv3x3,conv1x1,maxpool3x3,conv3x3"
 
 
@@ -263,6 +273,21 @@ def test_trainings_are_planned_without_images(nowhere: Path, capsys: pytest.Capt
     cli.main(["train", "--list", "list.txt", "--seeds", "0-2", "--dry-run", *words])
     assert not missing(capsys.readouterr().out, "3 trainings of 4 epochs")
     assert [path.name for path in nowhere.iterdir()] == ["list.txt"]
+
+
+def test_trainings_of_a_hash_in_a_table_are_planned(nowhere: Path) -> None:
+    small = {"stem_channels": 2, "cells_per_stack": 1, "epochs": 4, "device": "cpu", "threads": 1, "measure": False}
+    cell = nb.Architecture.parse(CELL).cell
+    (expected,) = nb.plan("train", architecture=CELL, **small).to_dict("records")
+    for given in ({"architecture": cell.hash}, {"architectures": [cell.hash]}):
+        (of_name,), (of_table,) = (
+            nb.plan("train", table=table, **given, **small).to_dict("records")
+            for table in ("embedded", nb.load_table())
+        )
+        assert of_name == pytest.approx(of_table, nan_ok=True)
+        assert of_name["backward_flops"] == expected["backward_flops"]
+    with refuses(nb.UserError, "nowhere"):
+        nb.plan("train", architecture=cell.hash, table="nowhere", **small)
 
 
 # Expected hours -------------------------------------------------------------------------------------------------------
@@ -448,20 +473,26 @@ def test_the_page_has_the_sums_of_the_recorded_plan_of_every_figure(recorded: pa
 
 
 @pytest.mark.parametrize(
-    ("name", "part"),
+    ("name", "part", "tolerance"),
     [
-        ("nas201-figure6", "nb201/random"),
-        ("nats-figure7-size", "cifar10/tunas"),
-        ("figure17", "cells-3/channels-2"),
+        ("nas201-figure6", "nb201/random", 1e-6),
+        ("nats-figure7-size", "cifar10/tunas", 0.02),
+        ("figure17", "cells-3/channels-2", 1e-6),
     ],
 )
-def test_the_recorded_plan_is_what_is_counted_now(name: str, part: str, recorded: pandas.DataFrame) -> None:
-    """A curve of each kind that is counted in a second; those of the other figures take minutes together."""
+def test_the_recorded_plan_is_what_is_counted_now(
+    name: str, part: str, tolerance: float, recorded: pandas.DataFrame
+) -> None:
+    """A curve of each kind that is counted in a second; those of the other figures take minutes together.
+
+    Searches on the size space also pass images through networks that an untrained supernet prefers. Which widths these
+    have depends on rounding, which differs between processors.
+    """
     found = nb.plan(name, only=[part], measure=False)
     wanted = recorded[(recorded["plan"] == name) & (recorded["part"] == part)].reset_index(drop=True)
     assert len(wanted) == 1
     counted = found.drop(columns="hours_here")
-    pandas.testing.assert_frame_equal(counted, wanted.drop(columns="hours_core"), check_dtype=False, rtol=1e-6)
+    pandas.testing.assert_frame_equal(counted, wanted.drop(columns="hours_core"), check_dtype=False, rtol=tolerance)
 
 
 def test_hours_on_a_core_and_on_gpus_are_from_the_recorded_measurements() -> None:

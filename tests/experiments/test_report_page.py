@@ -150,6 +150,24 @@ def test_runs_that_are_not_comparable_are_in_separate_panels(folder, tmp_path):
     assert "--table embedded" in words(rescored)
 
 
+def test_a_panel_names_the_searches_that_test_values_guided(tmp_path):
+    given = {"space": "nb201", "epochs": 200, "repeats": 2}
+    usual = make.black_box(tmp_path / "usual", **given)
+    guided = make.black_box(tmp_path / "guided", objective="test_accuracy", **given)
+    for runs, labels in (([usual, guided], ["usual", "guided"]), ([guided, usual], ["guided", "usual"])):
+        page = write(runs, tmp_path / "report.html", labels=labels, overwrite=True)
+        assert len(data_of(page)["charts"]) == 1
+        assert "Test values guided the searches of guided. The other runs did not use test values." in words(page)
+    assert "Test values guided the search." in words(write(guided, tmp_path / "guided.html"))
+    assert "Test values" not in words(write(usual, tmp_path / "usual.html"))
+
+
+def test_the_mean_of_a_space_without_bounds_is_called_so(tmp_path):
+    study = make.black_box(tmp_path / "widths", space="nats-size", objective="test_accuracy", repeats=2)
+    (chart,) = data_of(write(study, tmp_path / "report.html"))["charts"]
+    assert chart["levels"][0]["label"].startswith("mean over the space (")
+
+
 def test_trainings_have_learning_curves_beside_the_values_of_their_table(tmp_path):
     images = tiny_training.write_images(tmp_path / "images.npz")
     options = {**tiny_training.TINY, "images": images, "epochs": 1}

@@ -99,6 +99,14 @@ def test_records_of_other_runs_are_refused(finished, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
+def test_records_of_another_figure_with_equal_names_of_runs_are_refused(finished, tmp_path):
+    other, files = tmp_path / "other.tar.xz", read_packed_files(finished.parent / "records.tar.xz")
+    write_packed(other, {**files, "figure.json": files["figure.json"].replace(b"figure12", b"figure16")})
+    with refuses(InvalidInputError, other, "figure16", "figure12", options="records"):
+        _call(tmp_path / "out", records=other)
+    assert not (tmp_path / "out").exists()
+
+
 def test_records_are_packed_even_if_the_results_cannot_be_drawn(finished, tmp_path, monkeypatch):
     monkeypatch.setattr(Reproduction, "results", Mock(side_effect=OutOfDomainError("no row")))
     with refuses(OutOfDomainError, "no row", options=""):

@@ -271,6 +271,13 @@ def test_rank_correlations_agree_with_scipy(pairs):
         assert np.isnan([kendall(a, b), spearman(a, b)]).all()
 
 
+def test_rank_correlations_of_two_values_are_one_or_minus_one():
+    a, b = np.array([0.1, 0.2]), np.array([3.0, 4.0])
+    for function in (kendall, spearman):
+        assert (function(a, b), function(a, b[::-1])) == pytest.approx((1, -1))
+        assert np.isnan(function(a, np.ones(2)))
+
+
 def test_neighbours_of_a_cell_are_marked(retrained):
     cell = retrained.cell(40)
     frame = cost(retrained, cell).set_index("hash")

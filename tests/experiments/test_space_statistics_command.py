@@ -84,6 +84,24 @@ def test_random_analyses_of_a_complete_table_are_determined_by_their_seed(tmp_pa
     fails(command(*line[:2], "--space", "s1", "--table", "table", cwd=tmp_path), "% of s1", "--predicted")
 
 
+def test_a_later_call_keeps_the_results_that_it_does_not_repeat(tmp_path):
+    def summary(*arguments):
+        done = command("statistics", "--table", "nb101-sample", "--out", "here", *arguments, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        return json.loads((tmp_path / "here" / "summary.json").read_text())
+
+    first = summary("depth-and-width", "noise-distribution")
+    second = summary("cost")
+    assert list(second["answers"]) == ["depth-and-width", "cost"] and second["refusals"] == first["refusals"] != {}
+    assert second["answers"]["depth-and-width"] == first["answers"]["depth-and-width"]
+    assert {f"{name}.{kind}" for name in second["answers"] for kind in ("csv", "png")} == {
+        path.name for path in (tmp_path / "here").iterdir()
+    } - {"summary.json"}
+    assert summary("cost") == second
+    other = summary("cost", "--seed", "1")
+    assert list(other["answers"]) == ["cost"] and not other["refusals"], "the others had another seed"
+
+
 def test_a_folder_with_something_else_is_not_written_to(tmp_path):
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "summary.json").write_text("{}")

@@ -64,18 +64,28 @@ def test_equal_losses_keep_the_first_incumbent_and_its_time():
             "loss": [np.nan, 0.1, 0.1, 0.2],
             "validation_regret": [np.nan, 0.01, 0.01, 0.02],
             "test_regret": [np.nan, 0.03, 0.02, 0.01],
+            "architecture": [None, "a", "b", "c"],
             "search_seconds": [np.nan, 1.0, 2.0, 3.0],
-            "simulated_seconds": [np.nan, 10.0, np.nan, 30.0],
+            "simulated_seconds": [np.nan, 10.0, 20.0, 30.0],
             "started": [0.0, 5.0, 6.0, 7.0],
             "finished": [5.0, 6.0, 7.0, 8.0],
         }
     )
-    assert list(costs(frame)) == [5.0, 10.0, 1.0, 30.0]
+    assert list(costs(frame)) == [5.0, 10.0, 20.0, 30.0]
     found = trajectory(frame)
     assert list(found["number"]) == [1, 1]
-    assert list(found["seconds"]) == [15.0, 46.0]
+    assert list(found["seconds"]) == [15.0, 65.0]
     assert trajectory(frame.head(2))["seconds"].tolist() == [15.0]
     assert trajectory(frame.head(1)).empty
+
+
+def test_times_of_a_table_and_of_this_machine_are_not_added(studies):
+    frame = studies[0].observations
+    known, walls = frame["architecture"].notna(), frame["finished"] - frame["started"]
+    assert 0 < known.sum() < len(frame), "some searches diverged"
+    assert list(costs(frame)) == list(frame["simulated_seconds"].where(known, walls))
+    frame.loc[known.idxmax(), "simulated_seconds"] = np.nan  # the table lacks one training time
+    assert list(costs(frame)) == list(walls)
 
 
 def held(frame: pandas.DataFrame, seconds: float, name: str) -> float:

@@ -1,12 +1,13 @@
 """`nb.objective`: answers, clock, limits, budgets, bounds and several metrics, on tables with known values."""
 
 import pickle
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from black_box_tables import BUDGETS, S1, convolutions, noisy_table, saved, smooth_table
+from black_box_tables import BUDGETS, S1, convolutions, noisy_table, s1_table, saved, smooth_table
 from hypothesis import given
 from hypothesis import strategies as st
 from own_ask_tell import until_spent
@@ -20,6 +21,7 @@ CELLS = 2_685
 LATENCY = Column(metric="latency_edgegpu", quantity="latency", dataset="cifar10", unit="ms", direction="lower")
 SPEED = Column(metric="speed", quantity="speed", dataset="cifar10", unit="images/s", direction="higher")
 SHAPE = Column(metric="shape_score", quantity="score", dataset="cifar10", fidelity="predicted")
+LOSS = Column(metric="own_loss", quantity="loss", dataset="cifar10", direction="lower", epochs=BUDGETS)
 
 
 @pytest.fixture(scope="module")
@@ -171,6 +173,37 @@ def test_the_random_draws_of_a_search_depend_on_seed_and_number(noisy: nb.Table)
     assert answers(4, seed=1) != answers(4)
 
 
+def test_a_call_that_is_refused_because_another_metric_is_missing_changes_nothing(tmp_path: Path) -> None:
+    losses = np.ones((CELLS, len(BUDGETS), 1))
+    losses[:, 0] = np.nan
+    table = saved(smooth_table(others={LOSS: losses}), tmp_path / "table")
+    options: dict[str, Any] = {"objective": ["validation_accuracy", "own_loss"], "seconds": 1e4}
+    function = nb.objective("s1", table=table, continuation=True, **options)
+    with refuses(nb.OutOfDomainError, table.id, "loss", "4 epochs"):
+        function(S1[0], 4)
+    assert (function.evaluations, function.seconds) == (0, 0.0)
+    assert function(S1[9_000], 108).finished == 108
+    assert function(S1[0], 12).seconds == 12  # the refused training is not continued
+    assert function(S1[0], 36).seconds == 36 - 12
+
+
+def test_a_refused_repeat_is_not_kept_for_the_next_call(tmp_path: Path) -> None:
+    accuracies, losses = np.full((CELLS, len(BUDGETS), 3), 0.5), np.ones((CELLS, len(BUDGETS), 3))
+    losses[:, :, :2] = np.nan
+    table = saved(s1_table(accuracies, accuracies + np.arange(3), others={LOSS: losses}), tmp_path / "table")
+    metrics = ["validation_accuracy", "own_loss"]
+    function = nb.objective("s1", table=table, objective=metrics, seconds=1e4, deduplicate=True)
+
+    def answered(arch: nb.Architecture) -> nb.Evaluation | None:
+        for _ in range(50):
+            with suppress(nb.OutOfDomainError):
+                return function(arch)
+        return None
+
+    found = [answered(S1[number]) for number in range(0, 2_000, 200)]
+    assert {answer and answer.repeat for answer in found} == {2}
+
+
 def test_an_architecture_that_a_partial_table_lacks_fails_at_no_cost(smooth: nb.Table, tmp_path: Any) -> None:
     space = nb.search_space("nb101-5v")
     function = nb.objective("nb101-5v", table=smooth, reference="present", seconds=1e4)
@@ -185,9 +218,9 @@ def test_a_recorded_search_needs_an_architecture_of_the_table(smooth: nb.Table, 
     missing = next(arch for arch in map(space.__getitem__, range(len(space))) if arch not in smooth)
     function = nb.objective("nb101-5v", **given, out=tmp_path / "study")
     function(missing)
-    for _ in range(2):
+    for end in (function.reset, function.reset, function.finish):
         with refuses(nb.InvalidInputError, smooth.id, "search 0", options=""):
-            function.reset()
+            end()
     assert function.number == 0
     unrecorded = nb.objective("nb101-5v", **given)
     unrecorded(missing)

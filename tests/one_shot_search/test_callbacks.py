@@ -1,6 +1,7 @@
 """Callbacks receive every epoch and cannot change a search."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -38,6 +39,30 @@ def test_callbacks_receive_every_recorded_epoch_and_cannot_change_the_search(tmp
         seen[0].line["test_regret"] = 0.0  # type: ignore[index]
     meddled = {key: np.full_like(values, 7.0) for key, values in seen[0].architecture_parameters.items()}
     assert all((values != meddled[key]).any() for key, values in seen[0].architecture_parameters.items())
+
+
+FEW = {"candidates": 3, "candidate_batches": 1, "finalists": 2}
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"optimizer": "spos", **FEW, "generations": 2, "population": 4, "crossovers": 1, "mutations": 1},
+        {"optimizer": "gaea", "returned_epoch": "best", "epochs": 4, "architecture_learning_rate": 3.0},
+        {"optimizer": "random-ws", **FEW, "final_candidates": 20},
+    ],
+    ids=lambda options: options["optimizer"],
+)
+def test_callbacks_receive_lambda_as_it_is_recorded(tmp_path: Path, options: dict[str, Any]) -> None:
+    """A final selection ends the record, and is undone in the search."""
+    seen = list[Epoch]()
+    run = tiny_search(tmp_path / "run", {"images": str(random_images(tmp_path)), **options, "callbacks": [seen.append]})
+    assert len(seen) == len(run.lines)
+    for number, epoch in enumerate(seen):
+        assert set(epoch.architecture_parameters) == set(run.architecture_parameters)
+        for key, values in epoch.architecture_parameters.items():
+            assert values.dtype == np.float32
+            np.testing.assert_array_equal(values, run.architecture_parameters[key][number])
 
 
 def test_a_run_with_a_failing_callback_can_be_resumed(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from tiny_controller import TINY, controller, every_decision, generator
+from tiny_search import search
 
 import nasbench1shot1 as nb
 from nasbench1shot1.ground.errors import DivergedError
@@ -156,6 +157,14 @@ def test_the_presets_select_the_published_quirks():
     assert settings.operation_bias == (0.25, -0.25, 0.25)
     assert settings.operation_bias_start == (10, 0, 10)
     assert search_options({"optimizer": "enas", "scale": "quick"}).own.controller_steps == 30
+
+
+def test_the_published_preset_searches_widths_without_an_operation_bias(tmp_path):
+    sizes = {"channels": 64, "cells": 3, "image_side": 4, "images_per_half": 20, "batch_size": 10, "epochs": 1}
+    few = {"candidates": 3, "candidate_batches": 1, "finalists": 2, "controller_steps": 2}
+    run = search(tmp_path / "run", optimizer="enas", preset="original", space="nats-size", **sizes, **few)
+    assert run.is_finished
+    assert (run.config["controller_operation_bias"], run.config["controller_average_parents"]) == (0.0, True)
 
 
 class FourOperations(type(TINY)):

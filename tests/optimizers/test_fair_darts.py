@@ -2,11 +2,15 @@
 
 from typing import Any
 
+import numpy as np
+import pytest
 import torch
 from tiny_search import generator
 
 import nasbench1shot1 as nb
+from nasbench1shot1.constraint import Constraint, Cost
 from nasbench1shot1.optimizers.fair_darts import FairDARTS, FairDARTSHyperparameters
+from nasbench1shot1.probability import most_probable, preferred_within
 
 
 def made(space: str, **options: Any) -> FairDARTS:
@@ -38,3 +42,33 @@ def test_the_threshold_applies_to_the_mixing_weights():
     assert method.architecture().operations == (0,) * 6
     method.parameters["operations"].data[:, 1] = 8.0
     assert method.architecture().operations == (1,) * 6
+
+
+@pytest.mark.parametrize("temperature", [1.0, 4.0])
+def test_with_a_threshold_the_most_probable_network_is_the_chosen_one(temperature):
+    method = made("nb201", operation_threshold=0.85, temperature_max=temperature, temperature_min=temperature)
+    drawn, space, chosen = generator(0), nb.search_space("nb201"), set()
+    for _ in range(20):
+        method.parameters["operations"].data.normal_(0, 1.5 * temperature, generator=drawn)
+        found, _ = next(most_probable(space, method.preferences()))
+        assert found == method.architecture()
+        chosen.update(found.operations)
+    assert chosen == {0, 1, 2, 3, 4}
+
+
+def test_with_a_threshold_an_operation_is_exchanged_for_none_within_bounds():
+    """Without it, the unused Λ of none would decide."""
+    method, space = made("nb201", operation_threshold=0.85), nb.search_space("nb201")
+    values = method.parameters["operations"].data.fill_(-9.0)
+    values[:, 3], values[0, 3], values[0, 1] = 3.0, 2.0, 1.0
+    cost = Cost("convolutions", 5, lambda arch: arch.operations.count(3), lambda: np.zeros(0))
+    bounded = Constraint([cost], "convolutions ≤ 5")
+    assert method.architecture().operations == (3,) * 6
+    found = preferred_within(bounded, method.architecture(), space, method.preferences())
+    assert found.operations == (0, 3, 3, 3, 3, 3)
+    assert preferred_within(bounded, method.architecture(), space, method.parameters).operations == (1, 3, 3, 3, 3, 3)
+
+
+def test_without_a_threshold_the_preferences_are_lambda():
+    method = made("nb201")
+    assert method.preferences()["operations"] is method.parameters["operations"]

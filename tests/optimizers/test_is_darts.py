@@ -1,5 +1,7 @@
 """IS-DARTS: the measure of outputs, when candidates are excluded, and what a search records."""
 
+from itertools import islice
+
 import numpy as np
 import pytest
 import torch
@@ -13,7 +15,9 @@ from nasbench1shot1.one_shot_search.loop import train_epoch
 from nasbench1shot1.one_shot_search.options import search_options
 from nasbench1shot1.optimizer import Mixing
 from nasbench1shot1.optimizers.is_darts import Measure, most_informative
+from nasbench1shot1.probability import most_probable
 from nasbench1shot1.supernets.passes import class_scores
+from nasbench1shot1.supernets.supernet import to_tensors
 
 SCHEDULE = ("epochs", "shrink_steps", "shrink_interval")
 SHORT = {"optimizer": "is-darts", "shrink_steps": 2, "shrink_interval": 1}
@@ -191,3 +195,18 @@ def test_all_images_are_used_if_asked():
     rows = state.shared_weights(1).training_rows("all")
     assert sorted(rows.tolist()) == sorted([*state.split.weights.tolist(), *state.split.architecture.tolist()])
     assert len(state.rows(1)[0]) == len(rows) == 2 * len(state.shared_weights(1).training_rows("weight-half"))
+
+
+def test_of_equally_close_networks_those_without_excluded_candidates_are_preferred():
+    state = tiny_state(**SHORT, space="nb201", epochs=3, channels=3)
+    method, space = state.method, nb.search_space("nb201")
+    method.allowed.keep(0, [2, 4])
+    method.chosen = space.from_values([4] * 6)
+    method.parameters = to_tensors(space.one_hot(method.chosen), method.device)
+    order = [arch.operations for arch, _ in islice(most_probable(space, method.preferences()), 25)]
+    assert order[0] == (4,) * 6
+    others = [operations[0] for operations in order[1:] if operations[1:] == (4,) * 5]
+    assert others[0] == 2 and set(others) == {0, 1, 2, 3}
+    assert [sum(operation != 4 for operation in operations) for operations in order[1:]] == [1] * 24
+    assert [operations[0] in (2, 4) for operations in order] == [True] * 22 + [False] * 3
+    assert space.discretise(method.preferences()) == method.chosen

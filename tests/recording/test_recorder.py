@@ -313,6 +313,22 @@ def test_resuming_does_not_import_modules_named_in_the_record(tmp_path):
     assert "unimported_module" not in sys.modules
 
 
+def test_resuming_imports_a_module_that_the_caller_allows(tmp_path, monkeypatch):
+    (tmp_path / "module_of_a_space.py").write_text(
+        "from nasbench1shot1.search_spaces.choice_blocks import ChoiceBlockSpace\n"
+        "SPACE = ChoiceBlockSpace('own', 'own-v1', n_parents=(1, 1, 2))\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    with nb.Recorder(tmp_path / "own", "module_of_a_space:SPACE") as recorder:
+        recorder.record(recorder.space[0])
+    monkeypatch.delitem(sys.modules, "module_of_a_space")
+    with refuses(nb.InvalidInputError, "module_of_a_space:SPACE"):
+        nb.Recorder.resume(tmp_path / "own")
+    with nb.Recorder.resume(tmp_path / "own", allow_module="module_of_a_space") as recorder:
+        recorder.record(recorder.space[1])
+    assert len(nb.load_run(tmp_path / "own").lines) == 2
+
+
 def refused(act: Callable[[], object]) -> str:
     """Return the type of the error of an action; an empty string without an error."""
     try:

@@ -159,3 +159,10 @@ def test_a_damaged_configuration_is_refused(folder, change):
     with pytest.raises(nb.DamagedFileError, match=r"config\.json"):
         resume(folder)
     assert {file.name: file.read_bytes() for file in folder.iterdir()} == before
+
+
+def test_a_run_without_a_first_line_is_unfinished_and_not_damaged(folder):
+    (folder / "metrics.jsonl").unlink()
+    assert repr(nb.load_run(folder)).endswith("files missing or damaged)")
+    (folder / "summary.json").unlink()
+    assert repr(nb.load_run(folder)).endswith(", unfinished)")

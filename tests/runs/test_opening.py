@@ -12,6 +12,7 @@ from tiny_search import search
 
 import nasbench1shot1 as nb
 from nasbench1shot1 import cli
+from nasbench1shot1.runs.options import absolute_file
 
 CELL = "s1:0|0,1|0,2|1,3|2,4:conv3x3,conv1x1,maxpool3x3,conv3x3"
 QUIET = Console(quiet=True)
@@ -137,3 +138,14 @@ def test_a_finished_run_is_not_advised_to_continue(run):
 def test_an_empty_list_of_seeds_is_refused():
     with refuses(nb.InvalidInputError, options="seeds"):
         nb.search_seeds([], scale="quick")
+
+
+def test_a_word_without_an_extension_is_a_name_and_not_a_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("cifar10-sample", "own.npz"):
+        (tmp_path / name).touch()
+    assert absolute_file("cifar10-sample") == "cifar10-sample"
+    assert absolute_file("own.npz") == str(tmp_path / "own.npz")
+    assert absolute_file("./cifar10-sample") == str(tmp_path / "cifar10-sample")
+    assert absolute_file("other.npz") == "other.npz" and absolute_file(None) is None
+    assert search(tmp_path / "run", epochs=1).config["images"] == "cifar10-sample"

@@ -5,7 +5,9 @@ from io import StringIO
 from pathlib import Path
 from typing import get_args
 
+import numpy as np
 import pytest
+from black_box_tables import convolutions, s1_table, saved, smooth_table
 from refusals import exits
 from rich.console import Console
 from synthetic_study import write_study
@@ -16,16 +18,16 @@ from nasbench1shot1.jobs.pool import WorkerOptions
 from nasbench1shot1.proposers.brackets import Brackets
 from nasbench1shot1.runs.folder import METRICS, read_lines, read_object
 from nasbench1shot1.tables.table import load_table
-from nasbench1shot1.tuning.drawing import trajectory_figure
+from nasbench1shot1.tuning.drawing import SIMULATED, UNTIMED, trajectory_figure
 from nasbench1shot1.tuning.options import TUNERS, Tuner
-from nasbench1shot1.tuning.record import Study
+from nasbench1shot1.tuning.record import Study, are_timed, costs_of
 from nasbench1shot1.tuning.screen import announce
 
 
 @pytest.fixture(scope="module")
 def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
     folder = tmp_path_factory.mktemp("studies") / "study"
-    return write_study(folder, diverges=lambda configuration: configuration["weight_decay"] < 2e-5, iterations=3)
+    return write_study(folder, diverges=lambda configuration: configuration["weight_decay"] < 1e-4, iterations=3)
 
 
 def test_a_report_rescores_a_study_without_changing_it(study, capsys):
@@ -83,3 +85,31 @@ def test_every_tuner_is_named_on_the_screen_and_in_the_picture(tuner, tmp_path: 
     assert figure.get_suptitle().startswith(f"{TUNERS[tuner]} tunes ")
     ends = [line.get_marker() for line in figure.axes[0].get_lines() if line.get_linestyle() != "None"]
     assert set(ends) <= {"", "None"}, "a dot at the end of a line would look like a search"
+
+
+@pytest.mark.parametrize("unknown", ["all", "one"])
+def test_a_table_without_training_times_gives_wall_clock_times(unknown, study, tmp_path: Path):
+    accuracies = 0.5 + convolutions()[:, None, None] / 20 + np.zeros((1, 4, 1))
+    seconds, found = np.ones_like(accuracies), Architecture.parse(study.summary["best"]["architecture"])
+    seconds[slice(None) if unknown == "all" else smooth_table().row_of(found)] = np.nan
+    table = saved(s1_table(accuracies, seconds), tmp_path / "table")
+    cli.main(["report", str(study.folder), "--table", str(table.folder)])
+    out = study.folder / f"report-{table.id}"
+    walls = [line["finished"] - line["started"] for line in study.lines]
+    lines = read_lines(out / METRICS)
+    assert read_object(out / "summary.json")["simulated_seconds"] is None
+    assert not are_timed(lines) and costs_of(lines) == walls
+    axes = trajectory_figure(study, lines, table).axes[0]
+    assert axes.get_xlabel() == UNTIMED
+    best = axes.get_lines()[-1]
+    np.testing.assert_allclose(best.get_xdata(), np.cumsum(walls) / 3600)
+
+
+def test_a_diverged_search_takes_wall_clock_time(study):
+    lines = study.lines
+    assert are_timed(lines) and any(line["loss"] is None for line in lines)
+    assert costs_of(lines) == [
+        line["finished"] - line["started"] if line["loss"] is None else line["simulated_seconds"] for line in lines
+    ]
+    assert trajectory_figure(study, lines, load_table()).axes[0].get_xlabel() == SIMULATED
+    assert study.summary["simulated_seconds"] == sum(costs_of(lines))
