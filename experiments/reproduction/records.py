@@ -42,8 +42,9 @@ MOST_FILES = 2**16
 """Maximum number of files in a file of records."""
 MARK = "figure.json"
 """File that names the figure to which a folder or a file of records belongs."""
+_FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 6 | lzma.PRESET_EXTREME, "dict_size": 2**24}]
 _XZ = b"\xfd7zXZ\x00"  # how these files start
-_MEMORY = 2**27  # maximum number of bytes that decompression may need; these files need 10 MB
+_MEMORY = 2**27  # maximum number of bytes that decompression may need; these files need 20 MB
 
 
 def pack(jobs: Sequence[FigureJob], path: Path, figure: str) -> int:
@@ -70,7 +71,11 @@ def pack(jobs: Sequence[FigureJob], path: Path, figure: str) -> int:
         raise UserError(
             f"the records of {len(finished):,} runs are too large for one file: write several with {option('only')}"
         )
-    with atomic_write(path) as file, tarfile.open(fileobj=file, mode="w:xz", format=tarfile.USTAR_FORMAT) as archive:
+    with (
+        atomic_write(path) as file,
+        lzma.open(file, "wb", filters=_FILTERS) as compressed,
+        tarfile.open(fileobj=compressed, mode="w", format=tarfile.USTAR_FORMAT) as archive,
+    ):
         for name, content in contents.items():
             _add(archive, name, content)
     return len(finished)

@@ -153,7 +153,7 @@ class Objective:
         try:
             costs = (drawn.result.validation_error, *(other.cost(drawn, arch, epochs) for other in self._others))
         except OutOfDomainError:
-            self._trainings.forget(Query(arch, epochs), repeat)  # a refused call changes nothing
+            self._trainings.forget(Query(arch, epochs), repeat)  # which was refused, so nothing can continue it
             raise
         end = clock.start(drawn.result)
         if end > clock.limits.seconds:

@@ -80,7 +80,7 @@ def test_equal_losses_keep_the_first_incumbent_and_its_time():
 
 
 def test_times_of_a_table_and_of_this_machine_are_not_added(studies):
-    frame = studies[0].observations
+    frame = studies[0].observations.copy()
     known, walls = frame["architecture"].notna(), frame["finished"] - frame["started"]
     assert 0 < known.sum() < len(frame), "some searches diverged"
     assert list(costs(frame)) == list(frame["simulated_seconds"].where(known, walls))

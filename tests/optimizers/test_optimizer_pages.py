@@ -39,10 +39,12 @@ def test_the_shortest_searches_of_the_page_are_accepted():
         given = words.partition(";")[0].replace("--", "").replace("-", "_").split()
         options = dict(zip(given[::2], map(int, given[1::2]), strict=True))
         for name in names.replace("all others", "rf-darts").split(", "):
-            begin(search_options({"optimizer": name, "scale": "quick", "device": "cpu", **options}))
+            space = "nats-size" if name in ("tas", "fbnetv2", "tunas") else "s1"
+            common = {"optimizer": name, "space": space, "scale": "quick", "device": "cpu"}
+            begin(search_options({**common, **options}))
             if name != "rf-darts" and name != "oles":
                 with pytest.raises(nb.InvalidInputError):
-                    begin(search_options({"optimizer": name, "scale": "quick", "device": "cpu", "epochs": 1}))
+                    begin(search_options({**common, "epochs": 1}))
 
 
 def test_the_table_of_common_options_is_complete_with_defaults():

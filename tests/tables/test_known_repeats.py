@@ -70,7 +70,7 @@ def test_the_reason_for_a_missing_value_is_stated(table: nb.Table) -> None:
     found = query(table, 0, 12, 777)
     assert found.source("validation_accuracy") == "only known as a mean over repeats"
     assert pickle.loads(pickle.dumps(found)).source("validation_accuracy") == found.source("validation_accuracy")  # noqa: S301
-    assert query(table, 1, 200, 777).source("validation_accuracy") == "not at 200 epochs"
+    assert query(table, 1, 200, 777).source("validation_accuracy") == "unknown for this repeat"
 
 
 def test_single_and_batched_lookups_agree(table: nb.Table) -> None:

@@ -448,9 +448,13 @@ def test_every_answer_states_its_fidelity(tiny: Table, embedded: Table) -> None:
 @pytest.mark.parametrize("scores", [{}, {"validation_accuracy": 1}, {"validation_accuracy": {"108": {"spearman": ""}}}])
 def test_estimates_without_scores_are_described_as_predicted(folder: Path, scores: dict[str, Any]) -> None:
     described = json.loads((folder / "meta.json").read_text()) | {"fidelity": scores}
-    for fidelity_of_validation, said in (("measured", "test accuracy predicted"), ("predicted", "from it")):
-        described["columns"]["validation_accuracy"]["fidelity"] = fidelity_of_validation
-        described["columns"]["test_accuracy"]["fidelity"] = "predicted"
+    for validation, test, said in (
+        ("measured", "estimated", "test accuracy predicted"),
+        ("estimated", "estimated", "test accuracy predicted from it"),
+        ("predicted", "predicted", "test accuracy predicted"),
+    ):
+        described["columns"]["validation_accuracy"]["fidelity"] = validation
+        described["columns"]["test_accuracy"]["fidelity"] = test
         (folder / "meta.json").write_text(json.dumps(described | {CHECKSUM: content_sha256(described)}))
         assert load_table(folder).fidelity().endswith(said)
 
