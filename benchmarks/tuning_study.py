@@ -1,6 +1,7 @@
-"""Print the numbers of docs/tuning_study.md, and draw its picture, from the folders of studies.
+"""Print the numbers of docs/tuning_study.md from the folders of studies, such as those of `reproduce tuners`.
 
-    python benchmarks/tuning_study.py STUDY … [--out PICTURE.png]
+    nb1shot1 reproduce tuners --scale quick --only s1 --draw-only --records docs/records/tuners-s1.tar.xz --out tuners
+    python benchmarks/tuning_study.py tuners/s1/*/seed-*
 
 Studies that differ only in their tuner and their seed are compared at the end of the shortest one, on two clocks:
 simulated time (searches and one training of each architecture), and search epochs. "Sampling" is a baseline without
@@ -9,16 +10,14 @@ values are means over 1,000 repetitions.
 """
 
 import argparse
-from pathlib import Path
 
 import numpy as np
 import pandas
 from scipy.stats import spearmanr
 
 import nasbench1shot1 as nb
-from nasbench1shot1.display.axes import save_figure
 from nasbench1shot1.experiments.tuning.importance import importances
-from nasbench1shot1.experiments.tuning.trajectory import Curve, average, costs, draw_trajectories, trajectory
+from nasbench1shot1.experiments.tuning.trajectory import costs
 from nasbench1shot1.tuning.options import TUNERS
 
 REPETITIONS = 1000
@@ -114,7 +113,6 @@ def check_comparable(studies):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("studies", nargs="+", help="folder of a finished study")
-    parser.add_argument("--out", type=Path, help="file of the picture; not drawn by default")
     options = parser.parse_args()
     opened, groups = [nb.open_run(folder) for folder in options.studies], {}
     check_comparable(opened)
@@ -128,23 +126,7 @@ def main():
     compare(groups, lambda frame: frame["budget"].to_numpy(float), "search epochs")
     describe(groups)
     describe_each(opened)
-    print(f"\nfANOVA, all studies:\n{importances(opened).to_string(index=False)}\n")
-    if options.out:
-        curves = [
-            Curve(tuner, TUNERS[tuner], tuner, "tuners", [trajectory(study.observations) for study in studies])
-            for tuner, studies in groups.items()
-        ]
-        for curve in curves:
-            print(curve.label, average(curve.repetitions).tail(1).to_dict("records"))
-        config, shared = first.config, first.shared_options
-        size = f"{shared['channels']} channels × {shared['cells']} cells"
-        images = f"{config['weight_images']} + {config['architecture_images']} images"
-        title = (
-            f"Tuning {config['optimizer']} on {config['space']}: {size}, {images}, up to {config['max_budget']} epochs"
-        )
-        numbers = ", ".join(f"{len(studies)} of {TUNERS[tuner]}" for tuner, studies in groups.items())
-        caption = f"mean ± standard deviation over studies: {numbers}; table {table.id}: estimates"
-        save_figure(draw_trajectories({config["space"]: curves}, title, caption, "predicted"), options.out)
+    print(f"\nfANOVA, all studies:\n{importances(opened).to_string(index=False)}")
 
 
 if __name__ == "__main__":
