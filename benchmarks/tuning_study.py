@@ -1,6 +1,7 @@
 """Print the numbers of docs/tuning_study.md from the folders of studies, such as those of `reproduce tuners`.
 
-    nb1shot1 reproduce tuners --scale quick --only s1 --draw-only --records docs/records/tuners-s1.tar.xz --out tuners
+    nb1shot1 reproduce tuners --scale quick --only s1 --seeds 0,1,2,3,5 --draw-only --out tuners \\
+      --records docs/records/tuners-s1.tar.xz
     python benchmarks/tuning_study.py tuners/s1/*/seed-*
 
 Studies that differ only in their tuner and their seed are compared at the end of the shortest one, on two clocks:

@@ -194,10 +194,11 @@ class RunTest(ABC):
         for part, places in self.places().items():
             known = list(self._groups(records, part, places))
             rows = [self.row(part, groups) for groups in known]
-            if len({groups[0].figure for groups in known}) > 1:  # perhaps with equal settings
+            origins = [" and ".join(dict.fromkeys(group.figure for group in groups)) for groups in known]
+            if len(set(origins)) > 1:  # perhaps with equal settings
                 rows = [
-                    replace(row, setting=f"{row.setting}; records of {groups[0].figure}")
-                    for row, groups in zip(rows, known, strict=True)
+                    replace(row, setting=f"{row.setting}; records of {origin}")
+                    for row, origin in zip(rows, origins, strict=True)
                 ]
             found += rows or [Row(part=part, published=self.published(part), verdict=NEEDS_FULL_SCALE)]
         return found

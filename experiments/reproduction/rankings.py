@@ -135,7 +135,7 @@ class RankingCurves(CurveResults):
             for ax in canvas.grid[-1]:
                 label_epochs(ax)
                 ax.set_xlabel("search epoch")
-                ax.set_xticks(ranked if len(ranked) <= MOST_TICKS else ranked[:: -(-len(ranked) // MOST_TICKS)])
+                ax.set_xticks(ranked[:: -max(1, -(-len(ranked) // MOST_TICKS))][::-1])
             band = describe_band(self.spread, self.numbers_of_runs, self.pooling.over)
             return canvas.finish(self._title(), self._caption(), legend=legend, band=band)
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO, cast
 
+from nasbench1shot1.experiments.reproduction.figures import FIGURES
 from nasbench1shot1.experiments.reproduction.kinds import FigureJob
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, UserError, option
 from nasbench1shot1.ground.files import (
@@ -150,15 +151,17 @@ def unpack(path: Path, jobs: Sequence[FigureJob], figure: str) -> Iterator[Figur
     Args:
         path: the file.
         jobs: the runs of a figure; the file may contain other runs, too, which are ignored.
-        figure: the name of the figure to which the runs belong.
+        figure: the name of the figure to which the runs belong. The file may belong to another figure with the same
+            kind of runs, such as `methods`, which has the searches of figure 2.
 
     Raises:
-        InvalidInputError: the file belongs to another figure, contains none of the runs, or is not a file of records.
+        InvalidInputError: the file belongs to a figure with another kind of runs, contains none of the runs, or is not
+            a file of records.
         DamagedFileError: the file is damaged. Nothing is written.
         UserError: the file cannot be read, or a folder cannot be written; folders created before remain.
     """
     packed = read_packed(path)
-    if packed.figure != figure:
+    if FIGURES[figure].runs != (FIGURES[packed.figure].runs if packed.figure in FIGURES else None):
         raise InvalidInputError(
             f"{path} has records of {packed.figure}, not of {figure}: give other records, or remove {option('records')}"
         )

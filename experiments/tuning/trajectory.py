@@ -73,7 +73,7 @@ def trajectory(observations: pandas.DataFrame) -> pandas.DataFrame:
 
 
 def costs(observations: pandas.DataFrame) -> Floats:
-    """Return the simulated seconds of each observation, shape (N,), as `tuning.record.costs_of` defines them."""
+    """Return the cost of each observation in seconds, shape (N,), as `tuning.record.costs_of` defines it."""
     known = observations[["simulated_seconds", "started", "finished", "architecture"]]
     rows: Any = known.astype(object).where(known.notna(), None).to_dict("records")
     return np.array(costs_of(rows), dtype=np.float64)

@@ -103,15 +103,19 @@ class Statistics:
 
 def _with_earlier(now: dict[str, Any], path: Path) -> dict[str, Any]:
     """Return a summary with the other results of an earlier one, if it has the same table and options."""
+    from nasbench1shot1.ground.errors import UserError
     from nasbench1shot1.ground.files import read_json
 
-    if not path.is_file():
+    try:
+        earlier = read_json(path) if path.is_file() else None
+    except UserError:  # a damaged file is replaced
         return now
-    earlier = read_json(path)
     if not isinstance(earlier, dict) or any(earlier.get(name) != now[name] for name in ("table", "asked")):
         return now
-    answers = {**earlier.get("answers", {}), **now["answers"]}
-    refusals = {**earlier.get("refusals", {}), **now["refusals"]}
+    if not all(isinstance(earlier.get(name), dict) for name in ("answers", "refusals")):
+        return now
+    answers = {**earlier["answers"], **now["answers"]}
+    refusals = {**earlier["refusals"], **now["refusals"]}
     return {**now, "answers": answers, "refusals": {name: of for name, of in refusals.items() if name not in answers}}
 
 

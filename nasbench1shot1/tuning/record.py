@@ -235,7 +235,7 @@ def are_timed(lines: Iterable[Mapping[str, Any]]) -> bool:
 
 
 def costs_of(lines: Sequence[Mapping[str, Any]]) -> list[float]:
-    """Return the simulated seconds of each observation.
+    """Return the cost of each observation in seconds: simulated time, if the table has all training times.
 
     The cost of a diverged search is the wall-clock time from its start to its end. If the table lacks a training time
     (`are_timed`), all costs are wall-clock times, because the two clocks cannot be added.
