@@ -235,7 +235,7 @@ class ISDARTS(OneShotOptimizer):
         return self.chosen
 
     def preferences(self) -> Mapping[str, Tensor]:
-        """Return Λ, slightly lower for excluded entries, so that of equally close networks, allowed ones come first."""
+        """Return Λ, with excluded entries lowered slightly, so that allowed networks precede others as close."""
         allowed = self.allowed.masked(self.parameters)
         return {
             key: values.where(allowed[key] > -float("inf"), values - 1e-3) for key, values in self.parameters.items()

@@ -283,7 +283,7 @@ class TableTrainings:
         return known._replace(result=TrainingResult(known.result.validation_error, max(end - now, 0.0)))
 
     def forget(self, query: Query, repeat: int | None = None) -> None:
-        """Undo the last draw, whose training is not used; arguments as in `draw`."""
+        """Remove the last draw from the history, as its training is not used; arguments as in `draw`."""
         if query.architecture in self._table:
             row = self._table.row_of(query.architecture)
             if self._begun is not None:

@@ -162,7 +162,7 @@ class TrainingGroup(Sequence[Training], Displayed):
             told = {"network": training.network_id, "architecture": entry[ARCHITECTURE], "seed": seed}
             options = {name: of for name, of in self.options.items() if name != "seed"}
             if "dataset" in options:
-                options["dataset"] = training.dataset  # own images have another one than the option
+                options["dataset"] = training.dataset  # own images have another data set than the option
             rows.append({**told, **found, **options})
         columns = ("network", "architecture", "seed", *metrics, *(name for name in self.options if name != "seed"))
         return pandas.DataFrame(rows, columns=list(columns))
