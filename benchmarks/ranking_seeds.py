@@ -47,6 +47,8 @@ def main():
     table, rows = nb.load_table(), {}
     for config in sorted(options.folder.glob("*/seed-*/config.json")):
         ranking = nb.open_run(config.parent)
+        if table.id != ranking.config["table_id"]:
+            raise SystemExit(f"the rankings used the table {ranking.config['table_id']}: open it with NB1SHOT1_TABLE")
         rows[config.parts[-3], ranking.config["run_seed"]] = measures(ranking, table)
     frame = pandas.DataFrame.from_dict(rows, orient="index").rename_axis(["method", "seed"])
     with pandas.option_context("display.width", 200, "display.max_columns", None):

@@ -1,4 +1,4 @@
-"""Print the numbers of docs/tuning_study.md from the folders of studies, such as those of `reproduce tuners`.
+"""Print the numbers in docs/tuning_study.md from folders of studies, such as those that `reproduce tuners` writes.
 
     nb1shot1 reproduce tuners --scale quick --only s1 --seeds 0,1,2,3,5 --draw-only --out tuners \\
       --records docs/records/tuners-s1.tar.xz

@@ -3,7 +3,7 @@
 Runs on several tasks are drawn in a panel for each task, because their regrets are not comparable.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -246,19 +246,24 @@ def tasks_caption(tasks: Tasks) -> str:
     """Return the text below a figure of several tasks; as `caption`, for all of them."""
     each = next(iter(tasks.values()))
     references = dict.fromkeys(reference_text(own, "the panel's space") for own in tasks.values())
-    details: dict[str, list[str]] = {}
-    for name, own in tasks.items():
-        for text in filter(None, _details(own)):
-            details.setdefault(text, []).append(name)
     tests = dict.fromkeys(map(tests_text, tasks.values()))
     sentences = [
         f"{each.goal.title} of the preferred architecture; tables: {tables_text(tasks)}.",
         f"Regret: {'; '.join(references)}. Regrets of different panels are not comparable.",
         mean_text(tasks),
-        *(text if len(names) == len(tasks) else f"{', '.join(names)}: {text}" for text, names in details.items()),
+        *texts_per_task(tasks, _details),
         *tests,
     ]
     return "\n".join(filter(None, sentences))
+
+
+def texts_per_task(tasks: Tasks, texts_of: Callable[[Comparison], Iterable[str]]) -> list[str]:
+    """Return the different texts of tasks; a text that does not apply to all of them names its tasks."""
+    names = dict[str, list[str]]()
+    for name, own in tasks.items():
+        for text in filter(None, texts_of(own)):
+            names.setdefault(text, []).append(name)
+    return [text if len(of) == len(tasks) else f"{', '.join(of)}: {text}" for text, of in names.items()]
 
 
 # Parts of figures and captions ----------------------------------------------------------------------------------------

@@ -501,7 +501,7 @@ class TuningEntry(Entry):
     def repetitions(self, over: Over, table: Table | None) -> list[Trace]:
         """See `Entry`."""
         frame = rescore_study(self.study, table or self._own_table())
-        if frame["simulated_seconds"].isna().to_numpy()[frame["architecture"].notna().to_numpy()].any():
+        if frame.loc[frame["architecture"].notna(), "simulated_seconds"].isna().any():
             raise self.lacking_error("training times")  # also of a partial table, as costs are added up
         found = trajectory(frame)
         if not len(found):

@@ -5,13 +5,13 @@ with the lowest value, by the deciding rank test (`Comparison.better`). LaTeX ta
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from nasbench1shot1.experiments.comparison.drawing import Tasks, objective_text, progress_text
+from nasbench1shot1.experiments.comparison.drawing import Tasks, objective_text, progress_text, texts_per_task
 from nasbench1shot1.experiments.comparison.entries import CLOCK_WORDS
 from nasbench1shot1.experiments.comparison.overall import AverageRanks
 from nasbench1shot1.experiments.comparison.rank_tests import FEWEST, SIGNIFICANT
@@ -328,7 +328,7 @@ def methods_text(tasks: Tasks, ranks: AverageRanks | None = None) -> str:
         f"Number of searches of each method: {next(iter(counts)) if len(counts) == 1 else '; '.join(per_task)}.",
         f"Architectures were scored on {tables_text(tasks)}.",
         f"{_references(tasks)} The final regret is the regret of the architecture that a search prefers at its end.",
-        *_per_task(tasks, objective_text),
+        *texts_per_task(tasks, lambda own: [objective_text(own)]),
         _common_sentence(tasks),
         _anytime_sentence(tasks),
         *remarks(tasks),
@@ -339,15 +339,6 @@ def methods_text(tasks: Tasks, ranks: AverageRanks | None = None) -> str:
         f"Statistics were computed with {software_text()}.",
     ]
     return " ".join(filter(None, sentences)) + "\n"
-
-
-def _per_task(tasks: Tasks, text_of: Callable[[Comparison], str]) -> list[str]:
-    """Return the different texts of tasks; a text that does not apply to all of them names its tasks."""
-    names = dict[str, list[str]]()
-    for name, own in tasks.items():
-        if text := text_of(own):
-            names.setdefault(text, []).append(name)
-    return [text if len(of) == len(tasks) else f"{', '.join(of)}: {text}" for text, of in names.items()]
 
 
 def _test_sentence(test: str) -> str:

@@ -187,11 +187,6 @@ class Comparison(Displayed):
         }
 
     @property
-    def guided_by_test_values(self) -> list[str]:
-        """The labels of the runs whose searches observed test values."""
-        return [of.label for of in self.contenders if of.entry.goal.is_guided_by_test_values]
-
-    @property
     def source(self) -> str:
         """Whether the final regrets of all runs are measured or predicted, in words."""
         return final_source(self.repetitions)

@@ -180,7 +180,8 @@ def test_searches_on_test_accuracy_are_marked_everywhere(tmp_path: Path) -> None
         of_runs = [label for label in labels if not label.startswith("mean")]
         assert [("test values" in label) for label in of_runs] == [True, False][: len(of_runs)]
     found = compare_runs([guided, usual], ["a", "b"])
-    assert found.guided_by_test_values == ["a"] and "guided the searches of a." in comparison_caption(found)
+    assert [of.label for of in found.contenders if of.entry.goal.is_guided_by_test_values] == ["a"]
+    assert "guided the searches of a." in comparison_caption(found)
 
 
 def test_a_table_without_validation_accuracy_is_searched_only_if_asked_for(tmp_path: Path) -> None:
