@@ -36,6 +36,9 @@ SHOWN = ("spearman", "kendall", "p@10", "regret")
 """Criteria in the summary, for one-shot errors and losses."""
 FILES = {CORRELATIONS, RELIABILITY, *picture_files(BY_EPOCH), *picture_files(SCATTER)}
 """Names of the files that `write_outcome` may write."""
+CSV_FLOATS = "%.10g"
+"""Format of the numbers in CSV files. The sampling error of correlations is far larger than the tenth digit; more digits
+would only make packed records larger."""
 
 
 def write_outcome(
@@ -63,7 +66,7 @@ def write_outcome(
     reliability = _reliability(ranking)
     for name, content in ((CORRELATIONS, frame), (RELIABILITY, reliability)):
         with atomic_write(folder / name) as file:
-            file.write(content.to_csv(index=False).encode())
+            file.write(content.to_csv(index=False, float_format=CSV_FLOATS).encode())
     style = style or ranking.options.figure_style
     pictures = _figures(ranking, frame, predictions, truth, table, style, mark)
     for name, figure in pictures.items():

@@ -71,6 +71,7 @@ COLLAPSE_FIGURES = {
         quick=searches("quick", 2.3e-3, 1_610),
         setting="16 channels × 15 cells, 25,000 + 25,000 images, 50 epochs; it ends with skip connections on all edges",
         fixed=frozenset({"epochs"}),
+        shows_parameters=True,
     )
 }
 """The study of the collapse, by name."""

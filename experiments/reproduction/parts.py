@@ -123,6 +123,7 @@ class Figure:
         medium: the runs at the medium scale, if the figure has it.
         runs_of: the figure whose runs it shows, and in whose folder it is drawn. Default: it has runs of its own.
         note: how the runs of the figure differ from those of the paper, in a sentence for screens and captions.
+        shows_parameters: whether it shows Λ, so that packed records need it (`records.pack`).
     """
 
     source: str
@@ -142,6 +143,7 @@ class Figure:
     note: str = ""
     medium: Scale | None = None
     runs_of: str = ""
+    shows_parameters: bool = False
 
     @property
     def scales(self) -> dict[str, Scale]:

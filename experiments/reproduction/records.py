@@ -1,8 +1,8 @@
 """The records of a figure's finished runs in one small file, from which the figure is drawn elsewhere or continued.
 
-A record of a run consists of its text and its numbers. Pictures, checkpoints and kept weights are not part of it. The
-records of a figure are compressed together, because they repeat each other, so a figure of hundreds of searches takes
-about a megabyte. The file also names the figure.
+A record of a run consists of its text and of the numbers that the figure needs. Pictures, checkpoints and kept weights
+are not part of it. The records of a figure are compressed together, because they repeat each other, so a figure of
+hundreds of searches takes less than a megabyte. The file also names the figure.
 """
 
 import io
@@ -28,13 +28,14 @@ from nasbench1shot1.ground.files import (
     read_bytes,
 )
 from nasbench1shot1.jobs.job import is_started
+from nasbench1shot1.one_shot_search.record import PARAMETERS
 from nasbench1shot1.runs.folder import CONFIG, SUMMARY
 
 SUFFIX = ".tar.xz"
 """Suffix of files of records."""
 SUFFIXES = (".csv", ".json", ".jsonl", ".npz")
 """Suffixes of the files that a record consists of."""
-LEFT_OUT = "blocks-*.npz"
+BLOCKS = "blocks-*.npz"
 """Files that are not packed: the scores of rankings on blocks of images, which need the most space. Their result is in
 reliability.csv."""
 LARGEST = 2**28
@@ -51,7 +52,8 @@ _MEMORY = 2**27  # maximum number of bytes that decompression may need; these fi
 def pack(jobs: Sequence[FigureJob], path: Path, figure: str) -> int:
     """Write the records of all finished runs to a file, and return their number.
 
-    The same records give the same bytes.
+    Λ is more than half of a search's record, so it is only part of the records of figures that show it. The same
+    records give the same bytes.
 
     Args:
         jobs: the runs of a figure.
@@ -62,8 +64,12 @@ def pack(jobs: Sequence[FigureJob], path: Path, figure: str) -> int:
         UserError: the file cannot be written, or the records are too large for one file.
     """
     finished = [job for job in jobs if job.is_finished]
+    left_out = (BLOCKS,) if FIGURES[figure].shows_parameters else (BLOCKS, PARAMETERS)
     files = {
-        f"{job.name}/{file.name}": file for job in finished for file in job.folder.iterdir() if _is_of_record(file)
+        f"{job.name}/{file.name}": file
+        for job in finished
+        for file in job.folder.iterdir()
+        if _is_of_record(file) and not any(map(file.match, left_out))
     }
     names = sorted(files, key=lambda name: (files[name].name, name))  # similar files side by side take the least space
     contents = {MARK: json.dumps({"figure": figure}).encode(), **{name: _content(files[name]) for name in names}}
@@ -91,7 +97,7 @@ def check_name(path: Path) -> None:
 def _is_of_record(path: Path) -> bool:
     """Return whether a file is part of its run's record; the data of a picture beside it is drawn from the record."""
     of_picture = path.suffix == DATA_SUFFIX and any(path.with_suffix(suffix).exists() for suffix in PICTURES)
-    return path.suffix in SUFFIXES and path.is_file() and not of_picture and not path.match(LEFT_OUT)
+    return path.suffix in SUFFIXES and path.is_file() and not of_picture
 
 
 def _content(path: Path) -> bytes:

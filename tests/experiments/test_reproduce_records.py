@@ -17,6 +17,7 @@ from nasbench1shot1.experiments.reproduction import records
 from nasbench1shot1.experiments.reproduction.figure_jobs import Reproduction
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, OutOfDomainError, UserError
 from nasbench1shot1.jobs import pool
+from nasbench1shot1.one_shot_search.record import PARAMETERS
 
 EPOCHS = ("--epochs", "2")
 
@@ -57,7 +58,20 @@ def test_records_draw_the_same_picture_and_pack_to_the_same_bytes(finished, no_s
 def test_records_have_neither_checkpoints_nor_pictures(finished):
     names = read_packed_files(finished.parent / "records.tar.xz")
     assert {name.rpartition("/")[0] for name in names} == {*JOBS, ""} and "figure.json" in names
-    assert {Path(name).suffix for name in names} == {".json", ".jsonl", ".npz"}
+    assert {Path(name).suffix for name in names} == {".json", ".jsonl"}
+
+
+def test_records_have_architecture_parameters_only_for_a_figure_that_shows_them(finished, tmp_path):
+    jobs = [Mock(folder=finished / name, is_finished=True) for name in JOBS]
+    for job, name in zip(jobs, JOBS, strict=True):
+        job.name = name
+    kept = {}
+    for figure in ("figure12", "nas201-collapse"):
+        assert records.pack(jobs, tmp_path / f"{figure}.tar.xz", figure) == len(JOBS)
+        runs = records.read_packed(tmp_path / f"{figure}.tar.xz").runs
+        kept[figure] = {name: files.get(PARAMETERS) for name, files in runs.items()}
+    assert kept["figure12"] == dict.fromkeys(JOBS)
+    assert kept["nas201-collapse"] == {name: (finished / name / PARAMETERS).read_bytes() for name in JOBS}
 
 
 def test_a_part_is_drawn_with_its_number_of_runs_and_continued(finished, tmp_path, capsys, monkeypatch):
