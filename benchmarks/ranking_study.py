@@ -1,12 +1,10 @@
 """Print the numbers of docs/ranking.md, "What we found in s1", from the folders of rankings.
 
-    python benchmarks/ranking_study.py RANKING … [--others RANKING …]
+    python benchmarks/ranking_study.py RANKING …
 
-The first rankings must evaluate the same architectures at the same, last epoch. For each, this prints Spearman's ρ of
+The rankings must evaluate the same architectures at the same, last epoch. For each, this prints Spearman's ρ of
 error, loss and probability, the partial rank correlation of the loss given the number of parameters, and the regrets of
 the first-ranked architecture. It also prints ρ of the number of parameters, and of the losses of every two rankings.
-`--others` are rankings of the same runs that were evaluated in another way. Each is compared with the first ranking of
-its run, on the architectures of both.
 """
 
 import argparse
@@ -50,20 +48,9 @@ def headline(ranking):
     print("  measured:", "; ".join(f"{criterion} {value:.2f} (n {n})" for criterion, value, n in of.to_numpy()))
 
 
-def compare(ranking, other, true):
-    """Print ρ under two evaluations of the same weights."""
-    ours, theirs = last(ranking), last(other)
-    _, rows, of = np.intersect1d(ours.numbers, theirs.numbers, return_indices=True)
-    how = f"{other.config['preset']}, {other.config['batch_norm']}"
-    for label, scores, at in ((how, theirs, of), ("as above", ours, rows)):
-        correlations = [rho(values[at], true[rows]) for values in (scores.errors, scores.losses)]
-        print(f"  {label}: ρ {np.round(correlations, 2)}, mean error {scores.errors[at].mean():.3f}, n {len(rows)}")
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("rankings", nargs="+")
-    parser.add_argument("--others", nargs="*", default=[])
     options = parser.parse_args()
     rankings, table = [nb.open_run(folder) for folder in options.rankings], nb.load_table()
     space, numbers = rankings[0].space, last(rankings[0]).numbers
@@ -83,9 +70,6 @@ def main():
         headline(ranking)
     for one, two in combinations(rankings, 2):
         print(f"losses of {name(one)} and {name(two)}: ρ {rho(last(one).losses, last(two).losses):.2f}")
-    for other in map(nb.open_run, options.others):
-        print(name(other))
-        compare(next(ranking for ranking in rankings if name(ranking) == name(other)), other, true)
 
 
 if __name__ == "__main__":
