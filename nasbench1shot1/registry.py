@@ -4,6 +4,7 @@ Other packages can add their own through the entry-point groups `nasbench1shot1.
 `nasbench1shot1.search_spaces` and `nasbench1shot1.optimizers`, whose entries have the form `module:attribute`.
 """
 
+import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -279,11 +280,6 @@ def import_trusted(modules: str | None) -> None:
         ) from error
 
 
-def table_of(space: str) -> str | None:
-    """Return the name of a space's own table; None if it has none, or if using the space would import a module."""
-    return search_space(space).table if is_trusted("search_spaces", space) else None
-
-
 def check_trusted(group: str, kind: str, name: str, where: object, allowed: str | None = None) -> None:
     """Raise InvalidInputError if a file's name would import a module that is not allowed.
 
@@ -363,9 +359,9 @@ def table_of_run(
     """Open the table for scoring a run, with the networks of the run's space as a reference.
 
     Args:
-        config: the run's configuration: its `space`, and `reference` if the run has this option.
+        config: the run's configuration: its `space`, and `table` and `reference` if the run has these options.
         where: path of the configuration's file, for messages.
-        table: folder or name of the table. Default: the table of the space.
+        table: folder or name of the table. Default: as `default_table`.
         reference: as in `tables.table.table_for`. Default: the run's reference.
 
     Raises InvalidInputError if using the space would import a module that is not allowed, and errors of `table_for`.
@@ -374,7 +370,24 @@ def table_of_run(
 
     check_trusted("search_spaces", "space", config["space"], where)
     space = search_space(config["space"])
-    return table_for(space, table or space.table, reference or config.get("reference"))
+    return table_for(space, table or default_table(config), reference or config.get("reference"))
+
+
+def default_table(config: Mapping[str, Any]) -> str | None:
+    """Return the name of the table on which a run is scored if the user names none; None for $NB1SHOT1_TABLE.
+
+    This variable selects the table of runs on spaces without a table of their own. Without it, it is the table on which
+    the run was searched, or else the table of its space.
+
+    Args:
+        config: the run's configuration, as for `table_of_run`. If its space belongs to a module that is not imported,
+            the space counts as one without a table of its own.
+    """
+    name = config["space"]
+    own = search_space(name).table if is_trusted("search_spaces", name) else None
+    if own is None and os.environ.get("NB1SHOT1_TABLE"):
+        return None
+    return config.get("table") or own
 
 
 def check_importable(name: str, what: str) -> None:

@@ -27,7 +27,7 @@ from nasbench1shot1.one_shot_search.kept_weights import require_kept_epochs
 from nasbench1shot1.one_shot_search.options import SearchConfig
 from nasbench1shot1.one_shot_search.record import Run, open_search
 from nasbench1shot1.one_shot_search.state import load_halves
-from nasbench1shot1.registry import check_trusted, import_trusted, one_shot, search_space, table_of, with_names
+from nasbench1shot1.registry import check_trusted, default_table, import_trusted, one_shot, search_space, with_names
 from nasbench1shot1.runs import running
 from nasbench1shot1.runs.folder import CONFIG, SUMMARY, WEIGHTS, check_facts
 from nasbench1shot1.runs.kind import Begun, Kind
@@ -127,7 +127,7 @@ class RankingKind(Kind[RankingOptions, RankingState, Ranking, RunWriter[Ranking]
         assert self.run is not None  # only a ranking that is resumed names none, and it keeps its options
         known = {name: value for name, value in with_names(given).items() if value is not None}
         usual = {
-            "table": table_of(self.run.config["space"]),
+            "table": default_table(self.run.config),
             "images": default_images(self.run.config["architecture_images"]),
         }
         own = {name: self.run.config[name] for name in NAMES if name in self.run.config}

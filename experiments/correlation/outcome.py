@@ -37,8 +37,8 @@ SHOWN = ("spearman", "kendall", "p@10", "regret")
 FILES = {CORRELATIONS, RELIABILITY, *picture_files(BY_EPOCH), *picture_files(SCATTER)}
 """Names of the files that `write_outcome` may write."""
 CSV_FLOATS = "%.10g"
-"""Format of the numbers in CSV files. The sampling error of correlations is far larger than the tenth digit; more digits
-would only make packed records larger."""
+"""Format of the numbers in CSV files. The sampling error of correlations is far larger than the tenth digit, and more
+digits would only make packed records larger."""
 
 
 def write_outcome(

@@ -43,7 +43,8 @@ class Report:
     runs: Annotated[Positional[tuple[Path, ...]], Form("RUN …")]
     """The folder of a run; with --html, also several folders."""
     table: TableName | None = None
-    """Folder or name of the table to score on. Default: the table in use; with --html, the recorded regrets."""
+    """Folder or name of the table to score on. Default: $NB1SHOT1_TABLE, or else the run's own table;
+    with --html, the recorded regrets."""
     reference: Reference | None = None
     """Reference of the regret. present: the best network in the table, even if the table lacks part of the space.
     Default: the run's option."""
@@ -152,7 +153,7 @@ class Report:
         from nasbench1shot1.experiments.correlation.truth import table_of_ranking
         from nasbench1shot1.experiments.reports import write_ranking_report, write_study_report
         from nasbench1shot1.ground.text import literal_console
-        from nasbench1shot1.registry import table_of_run
+        from nasbench1shot1.registry import default_table, table_of_run
         from nasbench1shot1.runs.folder import CONFIG
         from nasbench1shot1.tuning.record import Study
         from nasbench1shot1.tuning.screen import show_result
@@ -167,11 +168,13 @@ class Report:
         self._check_no_spread("a ranking" if isinstance(run, Ranking) else "a tuning study")
         format, style = self.pictures.file_format, self.pictures.figure_style
         if isinstance(run, Ranking):
-            table = table_of_ranking(run.run, run.space, self.table or run.space.table, self.reference)
+            own = default_table({"space": run.config["space"], "table": run.options.table})
+            table = table_of_ranking(run.run, run.space, self.table or own, self.reference)
             out = self.out or folder / f"report-{table.id}"
             summary, show_summary = write_ranking_report(run, table, out, format, style, self.mark), show
         else:
-            recorded = {"space": run.config["space"], "reference": run.shared_options["reference"]}
+            shared = run.shared_options
+            recorded = {"space": run.config["space"], "table": shared.get("table"), "reference": shared["reference"]}
             table = table_of_run(recorded, folder / CONFIG, self.table, self.reference)
             out = self.out or folder / f"report-{table.id}"
             summary, show_summary = write_study_report(run, table, out, format, style, self.mark), show_result

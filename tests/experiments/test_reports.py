@@ -179,6 +179,29 @@ def test_a_run_is_rescored_on_another_table_without_changing_it(runs, measured_t
     assert "test regret (measured)" in texts(regret_figure([run], [frame], measured_table))
 
 
+def test_a_report_uses_the_table_of_the_search_by_default(measured_table, tmp_path, capsys, monkeypatch):
+    run = nb.search("darts", space="s1", table=measured_table.folder, **TINY, out=tmp_path / "run")
+    for name, table in (("", measured_table), ("embedded", nb.load_table("embedded"))):
+        monkeypatch.setenv("NB1SHOT1_TABLE", name)
+        cli.main(["report", str(run.folder)])
+        assert f"Table {table.id}" in capsys.readouterr().out
+        summary = json.loads((run.folder / f"report-{table.id}" / "summary.json").read_text())
+        assert summary["test_regret"] == table.regret(run.architectures[-1])
+
+
+def test_a_ranking_uses_the_table_of_the_search_by_default(measured_table, tmp_path, monkeypatch):
+    more = {"keep_weights_every": 2, "table": measured_table.folder, "out": tmp_path / "run"}
+    run = nb.search("darts", space="s1", **TINY, **more)
+    for name, table in (("", measured_table), ("embedded", nb.load_table("embedded"))):
+        monkeypatch.setenv("NB1SHOT1_TABLE", name)
+        ranking = nb.correlate(run, out=tmp_path / table.name, architectures=20, images=20, resamples=10)
+        assert ranking.config["table_id"] == table.id
+        monkeypatch.delenv("NB1SHOT1_TABLE")
+        cli.main(["report", str(ranking.folder), "--out", str(tmp_path / f"{table.name}-report")])
+        summary = json.loads((tmp_path / f"{table.name}-report" / "summary.json").read_text())
+        assert summary["table_id"] == table.id
+
+
 def test_a_report_never_overwrites_a_run(runs, measured_table):
     with refuses(nb.InvalidInputError, runs[0].folder):
         write_report(runs[0], measured_table, runs[0].folder)
