@@ -118,6 +118,23 @@ def test_a_single_level_moves_weights_and_lambda_from_the_same_point_on_the_same
     assert not torch.equal(method.weight_mixing().weights["operations"], mixing.weights["operations"])
 
 
+def test_a_single_level_draws_the_noise_of_weights_and_lambda_once(monkeypatch):
+    method, drawn = made("fair-darts", "s1", levels="single-level", relaxation="gumbel", term="none"), []
+    of_lambda = type(method).mixing
+
+    def mixing(self):
+        drawn.append(of_lambda(self))
+        return drawn[-1]
+
+    monkeypatch.setattr(type(method), "mixing", mixing)
+    method.begin_epoch(1, 8, generator(0))
+    method.architecture_step(Net("s1", 1).step())
+    of_weights = method.weight_mixing()
+    assert len(drawn) == 2
+    for key, shares in of_weights.weights.items():
+        assert torch.equal(shares, drawn[1].weights[key].detach())
+
+
 @pytest.mark.parametrize("threshold", [None, 0.0, 0.85, 1.0])
 def test_edges_below_the_threshold_vanish(threshold):
     space = nb.search_space("nb201")
