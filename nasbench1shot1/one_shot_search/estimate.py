@@ -185,10 +185,11 @@ def _cost_to_evaluate(state: SearchState, epoch: int, meter: Meter) -> Amount:
     half, measured = state.split.architecture, meter.measured(state)
     shared, rows = measured.shared_weights(epoch), torch.from_numpy(half[: meter.images])
     with torch.no_grad():
-        mixing = state.method.evaluation_mixing()
+        mixings = meter.evaluations(state)
     if meter.warms_up:
-        shared.scores([mixing], rows[:1])  # the first is slower
-    cost = meter.of(lambda: shared.scores([mixing], rows)) / shared.images_passed(1, len(rows))
+        shared.scores(mixings[:1], rows[:1])  # the first is slower
+    each = [meter.of(partial(shared.scores, [mixing], rows)) for mixing in mixings]
+    cost = sum(each) / len(each) / shared.images_passed(1, len(rows))
     size = MIXED_BATCH if state.method.evaluates_with_noise else len(half)  # a new sample for every batch
     everything = state.shared_weights(epoch)
     return cost * sum(everything.images_passed(1, len(part)) for part in torch.from_numpy(half).split(size))

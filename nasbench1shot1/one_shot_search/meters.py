@@ -1,16 +1,20 @@
 """What `estimate` measures of a few steps of a search: their seconds, or their FLOPs and memory."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import chain, count
 from typing import Any, Protocol
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from nasbench1shot1.one_shot_search.loop import Step, training_steps
 from nasbench1shot1.one_shot_search.state import SearchState
+from nasbench1shot1.optimizer import Mixing, OneShotOptimizer
+from nasbench1shot1.probability import preferred_within
 from nasbench1shot1.runs.counting import OperationCounter, count_flops, size_of
 
 Amount = Any
@@ -24,6 +28,8 @@ TIMED_ARCHITECTURES = 6  # architectures whose scoring by shared weights is time
 TOGETHER = 32  # architectures that share a pass on a GPU
 COUNTED_IMAGES = 4  # images of each half and batch whose FLOPs are counted: FLOPs are proportional to images
 COUNTED_ARCHITECTURES = 32  # architectures whose FLOPs are counted, because they differ
+COUNTED_EVALUATIONS = 16  # networks on which the one-shot error of a single-path search is counted
+FIXED_SCALE = 1e-3  # of the values of Λ that select these networks: as small as an initial Λ, so that noise decides
 FEWEST_COUNTED_STEPS = 3
 MOST_COUNTED_STEPS = 16  # of a method that samples, whose steps differ
 
@@ -47,6 +53,9 @@ class Meter(Protocol):
     def architectures(self, state: SearchState) -> int:
         """Return the number of architectures whose scoring by shared weights is measured."""
 
+    def evaluations(self, state: SearchState) -> Sequence[Mixing]:
+        """Return passes that measure the one-shot error; its cost is the mean of their costs."""
+
     def of(self, action: Callable[[], object]) -> Amount:
         """Return the cost of an action."""
 
@@ -69,6 +78,10 @@ class Clock:
     def architectures(self, state: SearchState) -> int:
         """Return a number that a GPU computes together, or few."""
         return TOGETHER if state.images.images.is_cuda else TIMED_ARCHITECTURES
+
+    def evaluations(self, state: SearchState) -> list[Mixing]:
+        """Return the mixing that the search would evaluate now."""
+        return [state.method.evaluation_mixing()]
 
     def of(self, action: Callable[[], object]) -> float:
         """Return the seconds of an action."""
@@ -129,6 +142,23 @@ class FlopMeter:
         """Return a number for a mean."""
         return COUNTED_ARCHITECTURES
 
+    def evaluations(self, state: SearchState) -> list[Mixing]:
+        """Return the mixing of the search or, if it computes a single path, those of 16 fixed networks of the space.
+
+        They are the networks that 16 Λ prefer, which are drawn with seed 0. The network that the search itself prefers
+        after a few steps depends on rounding, which differs between processors. A single network would not represent
+        the others: the most expensive one needs several times the FLOPs of the cheapest.
+        """
+        method, rng = state.method, np.random.default_rng(0)
+        mixing = method.evaluation_mixing()
+        if not mixing.is_sampled:
+            return [mixing]
+        evaluation, shapes = _path_of if mixing.weights is None else _evaluation_at, method.space.mixing_shapes()
+        return [
+            evaluation(method, {key: FIXED_SCALE * rng.standard_normal(shape) for key, shape in shapes.items()})
+            for _ in range(COUNTED_EVALUATIONS)
+        ]
+
     def of(self, action: Callable[[], object]) -> Amount:
         """Return the FLOPs of an action."""
         return np.array(count_flops(action))
@@ -143,12 +173,13 @@ class FlopMeter:
         """Return the mean FLOPs of a few steps per image.
 
         If a step of Λ follows only some steps of the weights, all steps up to the next step of Λ are counted. If the
-        first three counts are equal, they suffice; otherwise the method samples, and more are counted.
+        first three counts are equal, they suffice; otherwise the method samples, and more are counted. Λ does not move:
+        what is sampled next would depend on rounding, which differs between processors.
         """
         small = _with_batches_of(state, COUNTED_IMAGES - state.phase(epoch).batch_increase)
         steps, period, found, peaks = _endless(small, epoch), _period(state, epoch), list[Amount](), list[int]()
         while len(found) < MOST_COUNTED_STEPS:
-            with OperationCounter() as counter:
+            with _restored_parameters(state.method), OperationCounter() as counter:
                 seen = sum(next(steps).images for _ in range(period))
             found.append(np.array(counter.flops) / seen)
             peaks.append(counter.peak)
@@ -158,6 +189,31 @@ class FlopMeter:
         of_images = max(max(peaks[1:]) - gradients, 0) / COUNTED_IMAGES  # the first step also creates the momentum
         self.step_memory = max(self.step_memory, gradients + state.batch_size(epoch) * of_images)
         return np.mean(found, axis=0)
+
+
+@contextmanager
+def _restored_parameters(method: OneShotOptimizer) -> Iterator[None]:
+    """Restore the values of Λ at the end."""
+    before = {key: value.detach().clone() for key, value in method.parameters.items()}
+    try:
+        yield
+    finally:
+        for key, value in before.items():
+            method.parameters[key].data.copy_(value)
+
+
+def _path_of(method: OneShotOptimizer, parameters: Mapping[str, NDArray[np.float64]]) -> Mixing:
+    """Return the pass of the architecture within the bounds of the search that a given Λ prefers."""
+    preferred = method.space.discretise(parameters)
+    return Mixing(path=preferred_within(method.constraint, preferred, method.space, parameters))
+
+
+def _evaluation_at(method: OneShotOptimizer, parameters: Mapping[str, NDArray[np.float64]]) -> Mixing:
+    """Return the method's evaluation under a given Λ."""
+    with _restored_parameters(method), torch.no_grad():
+        for key, value in method.parameters.items():
+            value.copy_(torch.from_numpy(parameters[key]))
+        return method.evaluation_mixing()
 
 
 def _with_batches_of(state: SearchState, images: int) -> SearchState:

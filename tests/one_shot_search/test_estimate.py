@@ -20,6 +20,7 @@ from nasbench1shot1.one_shot_search.options import search_options
 from nasbench1shot1.one_shot_search.state import constrain
 
 CLOCK = meters.Clock()
+SIZES = {"channels": 64, "cells": 3}  # the only supernet of nats-size
 SELECTING = ("random-ws", "enas", "setn", "spos", "is-darts")
 
 
@@ -326,3 +327,46 @@ def test_spos_counts_and_needs_images_of_recalibration_only_if_it_recalibrates(b
     else:
         with refuses(nb.InvalidInputError, 100, options="recalibration_batches"):
             method.check_images(100, 8000)
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "space", "options"),
+    [
+        ("gdas", "s1", {}),
+        ("gdas", "s1", {"evaluation_noise": True, "draws": 2}),
+        ("tas", "nats-size", SIZES),
+        ("fbnetv2", "nats-size", {**SIZES, "evaluation_noise": True}),
+        ("tunas", "nats-size", {**SIZES, "max_flops": 1e8}),
+    ],
+)
+def test_counted_flops_do_not_depend_on_the_network_that_a_search_prefers(optimizer, space, options):
+    """Rounding decides which network a search prefers after a few steps; here, Λ itself is reversed."""
+    counted = []
+    for sign in (1, -1):
+        state = tiny_state(optimizer=optimizer, space=space, **options)
+        constrain(state)
+        meter = meters.FlopMeter()
+        with torch.no_grad():
+            for value in state.method.parameters.values():
+                value.copy_(sign * torch.linspace(-1, 1, value.numel()).reshape(value.shape))
+        preferred = state.method.architecture()
+        counted.append((preferred, list(estimate._cost_to_evaluate(state, 1, meter))))
+    (first, forward), (second, again) = counted
+    assert first != second and forward == again and forward[0] > 0 == forward[1]
+
+
+def test_the_counted_networks_differ_and_are_within_the_bounds():
+    state = tiny_state(optimizer="tunas", space="nats-size", max_flops=1e8, **SIZES)
+    constrain(state)
+    paths = [mixing.path for mixing in meters.FlopMeter().evaluations(state)]
+    assert len(paths) == meters.COUNTED_EVALUATIONS and len(set(paths)) > 1
+    assert all(map(state.method.constraint.allows, paths))
+
+
+def test_counting_steps_does_not_move_lambda():
+    state = tiny_state(optimizer="gdas", space="s1", batch_size=4)
+    state.method.rehearse(1, state.phases)
+    before, weights = deepcopy(state.method.parameters), deepcopy(state.net.state_dict())
+    flops = meters.FlopMeter().per_image(state, 1)
+    assert flops.min() > 0 and are_identical(state.method.parameters, before)
+    assert not are_identical(state.net.state_dict(), weights)  # the steps took place
