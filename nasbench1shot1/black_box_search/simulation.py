@@ -224,6 +224,8 @@ class TableTrainings:
         metric: the metric that guides the search, as in `Table.objective`. Default: validation accuracy.
         continuation: whether a training continues the longest shorter training of its row that has ended. It then
             uses the same repeat and costs only the difference. A mean over repeats counts as a training of any repeat.
+        suits: returns whether a training at a number of epochs has all values that its user needs. Another repeat is
+            drawn if it does not, unless no repeat does. Default: every training does.
     """
 
     def __init__(
@@ -235,8 +237,9 @@ class TableTrainings:
         deduplicate: bool = False,
         metric: str | None = None,
         continuation: bool = False,
+        suits: Callable[[Drawn, int], bool] = lambda drawn, epochs: True,
     ) -> None:
-        self._space, self._table, self._rng = space, table, rng
+        self._space, self._table, self._rng, self._suits = space, table, rng, suits
         objective = table.objective(dataset, metric)
         guide, training = objective.validation_metric, objective.validation
         about = table.about(guide, training)
@@ -322,6 +325,7 @@ class TableTrainings:
             known = ["mean"]
         elif repeat is not None and len(known) > 1:
             known = [repeat]
+        unsuitable = None
         while known:
             one = known[int(self._rng.random() * len(known))] if len(known) > 1 else known[0]
             value, seconds = self._value(row, epochs, one), self._seconds(row, epochs, one)
@@ -331,8 +335,13 @@ class TableTrainings:
                     self._zero + self._sign * value,  # the metric's cost, which is linear
                     seconds + (evaluations / epochs if evaluations == evaluations else 0.0),
                 )
-                return Drawn(result, row, one)
+                drawn = Drawn(result, row, one)
+                if self._suits(drawn, epochs):
+                    return drawn
+                unsuitable = unsuitable or drawn
             known = [other for other in known if other != one]
+        if unsuitable is not None:
+            return unsuitable
         of_repeat = "" if repeat is None else f" in repeat {repeat}"
         raise OutOfDomainError(
             f"the table {self._table.id} lacks a {self._words} with a training time for '{query.architecture}' "

@@ -1,7 +1,7 @@
 """What an objective answers: the costs of a training, further metrics of it, and the trainings worth recording."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.black_box_search.simulation import Drawn, SearchClock, worst_cost
@@ -72,13 +72,23 @@ class OtherMetric:
         """Return the cost of a training; raises OutOfDomainError if the table lacks the value."""
         if drawn.row is None:
             return self.worst
-        value = self._read(drawn.row, epochs, "mean" if epochs in self._about.means else drawn.repeat)
+        value = self._value(drawn.row, drawn.repeat, epochs)
         if value != value:  # NaN
             raise OutOfDomainError(
                 f"the table {self._table.id} lacks the {self._about.words} of '{arch}' at {counted(epochs, 'epoch')}: "
                 f"choose another budget or {option('objective')}"
             )
         return float(self._about.cost(value))
+
+    def is_known(self, drawn: Drawn, epochs: int) -> bool:
+        """Return whether the cost of a training is known."""
+        if drawn.row is None:
+            return True
+        value = self._value(drawn.row, drawn.repeat, epochs)
+        return value == value  # it is not NaN
+
+    def _value(self, row: int, repeat: Literal["mean"] | int, epochs: int) -> float:
+        return float(self._read(row, epochs, "mean" if epochs in self._about.means else repeat))
 
 
 class Front:

@@ -19,7 +19,7 @@ from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.black_box_optimizer import Query
 from nasbench1shot1.black_box_search.goal import describe_feedback
 from nasbench1shot1.black_box_search.record import BlackBoxStudy
-from nasbench1shot1.black_box_search.simulation import SearchClock
+from nasbench1shot1.black_box_search.simulation import Drawn, SearchClock
 from nasbench1shot1.choices import Choices, snap
 from nasbench1shot1.constraint import REJECTIONS
 from nasbench1shot1.evaluator import Score
@@ -132,7 +132,8 @@ class Objective:
         Raises:
             BudgetSpent: the search is over; nothing is charged.
             InvalidInputError: `x`, `epochs` or `seed` is not valid, or the call comes from another process.
-            OutOfDomainError: the table lacks the repeat, or a value of the architecture at this budget.
+            OutOfDomainError: the table lacks the repeat, or a value of the architecture at this budget. The call has no
+                effect on later answers.
         """
         with self._lock:
             self._check_usable()
@@ -149,12 +150,7 @@ class Objective:
 
     def _train(self, arch: Architecture, epochs: int, repeat: int | None, violations: tuple[float, ...]) -> Evaluation:
         clock = self._clock
-        drawn = self._trainings.draw(Query(arch, epochs), clock.now, repeat)
-        try:
-            costs = (drawn.result.validation_error, *(other.cost(drawn, arch, epochs) for other in self._others))
-        except OutOfDomainError:
-            self._trainings.forget(Query(arch, epochs), repeat)  # which was refused, so nothing can continue it
-            raise
+        drawn, costs = self._draw(arch, epochs, repeat)
         end = clock.start(drawn.result)
         if end > clock.limits.seconds:
             self._end()
@@ -171,6 +167,22 @@ class Objective:
             self._end()
         name = None if drawn.row is None else drawn.repeat
         return Evaluation(arch, epochs, costs, drawn.result.seconds, end, name, violations=violations)
+
+    def _draw(self, arch: Architecture, epochs: int, repeat: int | None) -> tuple[Drawn, tuple[float, ...]]:
+        """Return a training and its costs; after an OutOfDomainError, no draw and no training are left."""
+        query, before, drawn = Query(arch, epochs), self._draws.bit_generator.state, None
+        try:
+            drawn = self._trainings.draw(query, self._clock.now, repeat)
+            return drawn, (drawn.result.validation_error, *(other.cost(drawn, arch, epochs) for other in self._others))
+        except OutOfDomainError:
+            self._draws.bit_generator.state = before  # so that later answers do not depend on refused calls
+            if drawn is not None:
+                self._trainings.forget(query, repeat)  # which was refused, so nothing can continue it
+            raise
+
+    def _suits(self, drawn: Drawn, epochs: int) -> bool:
+        """Return whether the table has all further metrics of a training."""
+        return all(other.is_known(drawn, epochs) for other in self._others)
 
     def _untrained(self, arch: Architecture | None, epochs: int, violations: tuple[float, ...]) -> Evaluation:
         """Return the answer to a proposal outside the space or the bounds, as searches of this package treat them."""
@@ -281,8 +293,8 @@ class Objective:
 
     def _begin(self, number: int) -> None:
         self.number, self._clock = number, SearchClock(self.repeats.limits)
-        self.rng, drawn = self.repeats.generators(number)
-        self._trainings = self.repeats.trainings(drawn)
+        self.rng, self._draws = self.repeats.generators(number)
+        self._trainings = self.repeats.trainings(self._draws, suits=self._suits)
         self._front, self._is_over, self._refusals = Front(self.repeats.is_timed), False, 0
         self._is_recorded = False
 

@@ -204,6 +204,30 @@ def test_a_refused_repeat_is_not_kept_for_the_next_call(tmp_path: Path) -> None:
     assert {answer and answer.repeat for answer in found} == {2}
 
 
+@pytest.mark.parametrize("repeat", [None, 1])
+@pytest.mark.parametrize("metrics", [["validation_accuracy"], ["validation_accuracy", "own_loss"]])
+def test_later_answers_do_not_depend_on_refused_calls(
+    metrics: list[str], repeat: int | None, smooth: nb.Table, tmp_path: Path
+) -> None:
+    """At 4 epochs, the table lacks the first metric of some cells or, if there are two metrics, the second one."""
+    accuracies, losses = np.random.default_rng(0).uniform(0.1, 0.9, (2, CELLS, len(BUDGETS), 3))
+    lacking = [smooth.row_of(S1[number]) for number in range(20)]
+    (losses if metrics[1:] else accuracies)[lacking, 0] = np.nan
+    table = saved(s1_table(accuracies, accuracies, others={LOSS: losses}), tmp_path / "table")
+
+    def answers(refused: bool) -> list[float]:
+        function = nb.objective("s1", table=table, objective=metrics, seconds=1e6)
+        found = []
+        for number in range(20):
+            if refused:
+                with pytest.raises(nb.OutOfDomainError):
+                    function(S1[number], 4, repeat)
+            found.append(function(S1[number], 108).cost)
+        return found
+
+    assert answers(refused=True) == answers(refused=False)
+
+
 def test_an_architecture_that_a_partial_table_lacks_fails_at_no_cost(smooth: nb.Table, tmp_path: Any) -> None:
     space = nb.search_space("nb101-5v")
     function = nb.objective("nb101-5v", table=smooth, reference="present", seconds=1e4)
