@@ -62,6 +62,14 @@ class BlackBoxOptimizer(ABC):
         self.space, self.hyperparameters, self.rng = space, hyperparameters, rng
         self.epochs, self.budgets = epochs, tuple(budgets)
 
+    @classmethod
+    def unused_options(cls, hyperparameters: Any) -> Mapping[str, str]:
+        """Return options, common or its own, that have no effect on the method, with the reason: "because …".
+
+        Giving one of them is refused. A method that never trains at `epochs` returns this option.
+        """
+        return {}
+
     def constrain(self, constraint: Constraint, worst_error: float) -> None:
         """Take the bounds of the search, before the first `ask`; not called without bounds.
 

@@ -70,6 +70,21 @@ def options_of(record: Any, options: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in options.items() if name in known}
 
 
+def check_used(options: RunOptions, given: Mapping[str, Any], usual: Mapping[str, Any]) -> None:
+    """Raise InvalidInputError for a given option that the method does not use (`unused_options`).
+
+    Args:
+        options: the resolved options.
+        given: the given options by name; None counts as not given.
+        usual: defaults that replace the fields' own defaults. They are accepted as values of unused options.
+    """
+    for name, reason in options.method.unused_options(options.own).items():
+        record = options.common if hasattr(options.common, name) else options.own
+        value = getattr(record, name)
+        if given.get(name) is not None and value != usual.get(name, getattr(type(record), name)):
+            raise InvalidInputError(f"{option(name, value)} has no effect here, because {reason}: remove it")
+
+
 @dataclass(frozen=True)
 class Methods:
     """All optimizers of one kind, one-shot or black-box.

@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from nasbench1shot1.black_box_search.options import BlackBoxConfig, black_box_options
+from nasbench1shot1.black_box_search.options import BlackBoxConfig, black_box_options, recorded_study
 from nasbench1shot1.black_box_search.record import BlackBoxStudy
 from nasbench1shot1.cell_training.group import TrainingGroup
 from nasbench1shot1.cell_training.options import TrainingOptions
@@ -18,7 +18,8 @@ from nasbench1shot1.ground.errors import UserError, flag
 from nasbench1shot1.one_shot_search.group import SearchGroup
 from nasbench1shot1.one_shot_search.options import SearchConfig, search_options
 from nasbench1shot1.one_shot_search.record import Run
-from nasbench1shot1.registry import SCRIPT, black_box_optimizer, is_trusted, optimizer
+from nasbench1shot1.registry import SCRIPT, is_trusted, optimizer
+from nasbench1shot1.runs.folder import CONFIG
 from nasbench1shot1.runs.options import option_names, switch_names
 from nasbench1shot1.tuning.options import TuningOptions, study_options
 from nasbench1shot1.tuning.record import Study
@@ -69,7 +70,7 @@ def _search(run: Run) -> Repeated:
     config = run.config
     if unknown := _unnamed(config):
         return Repeated((), unknown)
-    grown = [growth["from"] for growth in config.get("grown", ())]
+    grown = [growth["from"] for growth in config["grown"]]
     first = {**config, "epochs": grown[0]} if grown else config
     longer = [
         _line("search", {"resume": run.folder, "epochs": epochs}, set()) for epochs in [*grown[1:], config["epochs"]]
@@ -83,7 +84,7 @@ def _group(group: SearchGroup) -> Repeated:
     config = group.runs[0].config
     if unknown := _unnamed(config):
         return Repeated((), unknown)
-    grown = [growth["from"] for growth in config.get("grown", ())]
+    grown = [growth["from"] for growth in config["grown"]]
     shared = {**config, "epochs": grown[0] if grown else config["epochs"], "seed": None}
     longer = [_line("search", {"resume": group.folder, "epochs": n}, set()) for n in [*grown[1:], config["epochs"]]]
     return Repeated(
@@ -119,9 +120,11 @@ def _black_box(study: BlackBoxStudy) -> Repeated:
         )
     if unknown := _unnamed(study.config, "black_box_optimizers"):
         return Repeated((), unknown)
-    own = black_box_optimizer(study.config["optimizer"]).Hyperparameters
+    recorded = recorded_study(study.config, study.folder / CONFIG)
+    own, unused = type(recorded.own), recorded.method.unused_options(recorded.own)
     switches = switch_names(BlackBoxConfig) | switch_names(own)
-    given = _given(_known(study.config, BlackBoxConfig, own), _all_of(black_box_options))
+    known = {name: value for name, value in _known(study.config, BlackBoxConfig, own).items() if name not in unused}
+    given = _given(known, _all_of(black_box_options))
     return Repeated([_line("blackbox", {**given, "out": study.folder}, switches)])
 
 

@@ -385,6 +385,13 @@ PROXY = JobKind(
 # Black-box studies ----------------------------------------------------------------------------------------------------
 
 
+def _used_options(options: Options) -> dict[str, Any]:
+    """Return options without the number of epochs if the optimizer does not use it; other curves of the figure do."""
+    found = black_box_options({name: value for name, value in options.items() if name != "epochs"})
+    unused = found.method.unused_options(found.own)
+    return {name: value for name, value in options.items() if name not in unused}
+
+
 def _resolve_black_box(options: Options) -> dict[str, Any]:
     found = black_box_options(options)
     table = table_of(search_space(found.common.space), found.common.table)
@@ -415,6 +422,7 @@ BLACK_BOX = JobKind(
     unit="search",
     units=lambda job: int(job.options["repeats"]),
     pace=("space", "dataset", "optimizer", "mutation", "mutation_rate", "tournament"),
+    adapt=_used_options,
     resolve=_resolve_black_box,
     size=lambda runs: f"{len(runs)} × {number_range([run['repeats'] for run in runs])} searches",
     seconds=black_box_seconds,

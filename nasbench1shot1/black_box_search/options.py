@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from nasbench1shot1.display.options import PictureOptions
 from nasbench1shot1.display.style import Spread
 from nasbench1shot1.ground.errors import InvalidInputError, option
-from nasbench1shot1.hyperparameters import Methods, RunOptions, options_of
+from nasbench1shot1.hyperparameters import Methods, RunOptions, check_used, options_of
 from nasbench1shot1.jobs.pool import WorkerOptions
 from nasbench1shot1.registry import black_box_optimizer, names, search_space
 from nasbench1shot1.runs.folder import COMMON, OWN
@@ -62,7 +62,8 @@ class BlackBoxConfig(PictureOptions, BoundOptions):
     """Number of trainings per search, instead of --seconds (NAS-Bench-1Shot1: 280); the clock of the study then counts
     trainings. Default: no limit, or 500 if the table has no training times."""
     epochs: Annotated[int | None, Range(1)] = None
-    """Training epochs of methods with a single budget. Default: the table's full budget."""
+    """Training epochs of methods with a single budget; methods with brackets of budgets do not take it. Default: the
+    table's full budget."""
     dataset: str | None = None
     """Data set of the search, if the table has several: cifar10, cifar100 or ImageNet16-120. Default: the first."""
     objective: Annotated[str, Form("METRIC")] | None = None
@@ -120,7 +121,8 @@ def black_box_options(given: Mapping[str, Any], method: "type[BlackBoxOptimizer]
 
     Raises:
         InvalidInputError: an option is unknown or belongs to another optimizer, a value has the wrong type or is out of
-            range, or not exactly one of seconds and evaluations limits the search.
+            range, the method does not use a given option, or not exactly one of seconds and evaluations limits the
+            search.
     """
     method = method or black_box_optimizer(given.get("optimizer") or BlackBoxConfig.optimizer)
     check_method(method)
@@ -131,12 +133,14 @@ def black_box_options(given: Mapping[str, Any], method: "type[BlackBoxOptimizer]
         raise InvalidInputError(
             f"{option('seconds')} and {option('evaluations')} both limit a search: give only one of them"
         )
-    resolved = _resolve(make_options(BlackBoxConfig, common, _common_defaults(space, given)))
-    usual = own_defaults(method, space)
-    hyperparameters = make_options(method.Hyperparameters, own, usual)
+    usual, usual_own = _common_defaults(space, given), own_defaults(method, space)
+    resolved = _resolve(make_options(BlackBoxConfig, common, usual))
+    hyperparameters = make_options(method.Hyperparameters, own, usual_own)
     hyperparameters.check()
-    check_effects((resolved, hyperparameters), given, usual)
-    return BlackBoxOptions(resolved, hyperparameters, method)
+    options = BlackBoxOptions(resolved, hyperparameters, method)
+    check_used(options, given, {**usual, **usual_own})
+    check_effects((resolved, hyperparameters), given, usual_own)
+    return options
 
 
 def _common_defaults(space: "SearchSpace", given: Mapping[str, Any]) -> dict[str, Any]:

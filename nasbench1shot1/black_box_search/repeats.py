@@ -84,7 +84,8 @@ class Repeats:
 
         Raises:
             InvalidInputError: neither high nor low values of the metric are better.
-            OutOfDomainError: the table lacks the metric for all networks of the space, at all budgets or at `epochs`.
+            OutOfDomainError: the table lacks the metric for all networks of the space, at all budgets or, for a method
+                that uses it, at `epochs`.
         """
         about, table, space = self.goal.guide, self.table, self.space.name
         about.cost(0.0)  # raises for a metric without a direction
@@ -100,7 +101,7 @@ class Repeats:
                 f"the table {table.id} has no {about.words} of any network of {space}: choose another "
                 f"{option('objective')} or {option('table')}"
             )
-        if self.epochs not in known:
+        if _uses_epochs(self.options) and self.epochs not in known:
             raise OutOfDomainError(
                 f"the table {table.id} has the {about.words} of {space} only at {alternatives(known)} epochs, not at "
                 f"{self.epochs}: give {option('epochs', known[-1])}"
@@ -211,14 +212,15 @@ class Repeats:
         own, drawn = (np.random.default_rng(stream) for stream in streams)
         return own, drawn
 
-    def trainings(self, rng: np.random.Generator) -> TableTrainings:
-        """Return the trainings of a search, which draws repeats from `rng`."""
+    def trainings(self, rng: np.random.Generator, **more: Any) -> TableTrainings:
+        """Return the trainings of a search, with repeats drawn from `rng` and further arguments of the class."""
         config = self.options.common
         return TableTrainings(
             *(self.space, self.table, config.dataset, rng),
             deduplicate=config.deduplicate,
             metric=config.objective,
             continuation=config.continuation,
+            **more,
         )
 
     def method(self, rng: np.random.Generator) -> BlackBoxOptimizer:
@@ -311,9 +313,14 @@ def with_table(options: BlackBoxOptions, table: Table, given: Mapping[str, Any])
             )
     changed: dict[str, Any] = {"seconds": None, "evaluations": config.evaluations or EVALUATIONS}
     known = table.epochs_of(objective.validation_metric, objective.validation)
-    if given.get("epochs") is None and known:
+    if given.get("epochs") is None and known and _uses_epochs(options):
         changed["epochs"] = known[-1]
     return replace(options, common=replace(config, **changed))
+
+
+def _uses_epochs(options: BlackBoxOptions) -> bool:
+    """Return whether the method trains at the option `epochs`, rather than only at the budgets of the table."""
+    return "epochs" not in options.method.unused_options(options.own)
 
 
 def with_dataset(options: BlackBoxOptions, table: Table) -> BlackBoxOptions:

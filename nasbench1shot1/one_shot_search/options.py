@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from nasbench1shot1.display.options import PICTURES, PictureOptions
 from nasbench1shot1.ground.errors import InvalidInputError, UserError, option, switch
-from nasbench1shot1.hyperparameters import Methods, RunOptions, options_of
+from nasbench1shot1.hyperparameters import Methods, RunOptions, check_used, options_of
 from nasbench1shot1.images.data_sets import SMALLEST_SIDE
 from nasbench1shot1.jobs.pool import WorkerOptions
 from nasbench1shot1.jobs.process import usable_cores
@@ -276,19 +276,10 @@ def search_options(given: Mapping[str, Any], varied: Collection[str] = ()) -> Se
     if given.get("image_side") is None:
         options = replace(options, common=_with_fitting_side(options.common))
     options = options.resolved()
-    _check_used(options, given, usual)
+    check_used(options, given, usual)
     records = (options.common, options.own)
     check_effects(records, given, usual, varied)
     return replace(options, own=reset_without_effect(options.own, records, varied))
-
-
-def _check_used(options: SearchOptions, given: Mapping[str, Any], usual: Mapping[str, Any]) -> None:
-    """Raise InvalidInputError for a given option that the method does not use."""
-    for name, reason in options.method.unused_options(options.own).items():
-        record = options.common if hasattr(options.common, name) else options.own
-        value = getattr(record, name)
-        if given.get(name) is not None and value != usual.get(name, getattr(type(record), name)):
-            raise InvalidInputError(f"{option(name, value)} has no effect here, because {reason}: remove it")
 
 
 def _with_fitting_side(common: SearchConfig) -> SearchConfig:

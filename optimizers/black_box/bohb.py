@@ -67,6 +67,11 @@ class BOHB(Hyperband):
         "nats_size": {"num_samples": 4, "random_fraction": 0.0},
     }
 
+    @classmethod
+    def unused_options(cls, hyperparameters: BOHBHyperparameters) -> Mapping[str, str]:
+        """Return `epochs`, unless the budgets of the brackets are ignored."""
+        return {} if hyperparameters.budgets == "ignored" else super().unused_options(hyperparameters)
+
     def plan(self) -> Plan:
         """Return the brackets."""
         if self.hyperparameters.budgets == "table":

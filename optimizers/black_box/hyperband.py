@@ -5,6 +5,7 @@ arXiv:1603.06560), algorithm 1. The brackets are hpbandster's (Falkner et al., I
 indefinitely.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -52,6 +53,11 @@ class Hyperband(TrialOptimizer):
         from nasbench1shot1.proposers.bracket_proposer import BracketProposer
 
         self._proposer = BracketProposer(self.plan(), self.generator())
+
+    @classmethod
+    def unused_options(cls, hyperparameters: Any) -> Mapping[str, str]:
+        """Return `epochs`, because the brackets train at the budgets of the table."""
+        return {"epochs": "the brackets of this method train at all budgets of the table"}
 
     def plan(self) -> Plan:
         """Return the brackets."""

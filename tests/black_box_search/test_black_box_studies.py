@@ -148,6 +148,33 @@ def test_the_screen_names_the_budgets_of_the_optimizer(tmp_path: Path, options: 
     assert f"data set cifar10, {epochs} per training\n" in console.file.getvalue()
 
 
+@pytest.mark.parametrize("optimizer", ["hyperband", "bohb"])
+def test_methods_with_brackets_of_budgets_refuse_a_budget(tmp_path: Path, optimizer: str) -> None:
+    with refuses(nb.InvalidInputError, "36", "all budgets", options="epochs"):
+        study(tmp_path / "made", optimizer=optimizer, epochs=36)
+    assert not (tmp_path / "made").exists()
+
+
+def test_bohb_trains_at_the_given_budget_if_it_ignores_the_budgets_of_its_brackets(tmp_path: Path) -> None:
+    given = {"optimizer": "bohb", "space": "nb201", "budgets": "ignored", "evaluations": 3, "repeats": 1}
+    made = study(tmp_path / "made", epochs=200, **given)
+    assert made.config["epochs"] == 200 and list(made.config["feedback_repeats"]) == ["200"]
+
+
+def test_the_budget_of_a_metric_does_not_limit_methods_that_train_at_its_budgets(tmp_path: Path) -> None:
+    """The default of --epochs, 12 on nb201, has no values here."""
+    whole = nb.load_table("nb201")
+    losses = np.full((len(whole), 2, 1), [[np.nan], [0.5]])
+    column = Column(metric="validation_loss", quantity="loss", unit="nats", direction="lower", dataset="cifar100")
+    whole.with_column(replace(column, epochs=(12, 200), split="validation"), losses).save(tmp_path / "table")
+    given: dict[str, Any] = {"dataset": "cifar100", "objective": "validation_loss", "table": tmp_path / "table"}
+    short = {"space": "nb201", "evaluations": 4, "repeats": 1}
+    made = study(tmp_path / "made", optimizer="hyperband", **short, **given)
+    assert list(made.config["feedback_repeats"]) == ["200"]
+    with refuses(nb.OutOfDomainError, 200, 12, options="epochs"):
+        study(tmp_path / "random", optimizer="random", **short, **given)
+
+
 def test_a_search_is_determined_by_its_seed_and_number(tmp_path: Path) -> None:
     first, again = study(tmp_path / "a"), study(tmp_path / "b")
     assert first.lines == again.lines

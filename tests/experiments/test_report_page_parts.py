@@ -87,7 +87,7 @@ SEARCHES: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("options", SEARCHES.values(), ids=SEARCHES)
 def test_the_command_of_a_search_gives_the_recorded_options(options, asked_by, tmp_path):
     config = search_options({**options, "threads": 1, "device": "cpu"}).as_dict()
-    (command,) = repeated(nb.Run(tmp_path / "a run", config)).commands
+    (command,) = repeated(nb.Run(tmp_path / "a run", {**config, "grown": []})).commands
     _, asked = asked_by(command)
     assert asked.pop("out") == tmp_path / "a run"
     recorded(config, search_options(asked).as_dict())
@@ -101,6 +101,7 @@ def test_the_commands_of_a_longer_search_and_of_a_group(asked_by, tmp_path):
     assert seeds == [0, 1, 2] and asked["optimizer"] == "gdas" and "seed" not in asked
     run = make.search(tmp_path / "grown", (3, 2))
     grown = [{"from": 1, "after_epoch": 1}, {"from": 2, "after_epoch": 2}]
+    assert "grown" not in json.loads((run.folder / "config.json").read_text()) and len(repeated(run).commands) == 1
     first, second, third = repeated(nb.Run(run.folder, {**run.config, "grown": grown})).commands
     assert [asked_by(of)[1]["epochs"] for of in (first, second, third)] == [1, 2, 4]
     assert asked_by(third)[1]["resume"] == run.folder
