@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,10 +26,16 @@ from nasbench1shot1.optimizer import Batch, Mixing, OneShotOptimizer, SearchStep
 from nasbench1shot1.phases import Data, Phase, check_phases, phase_at
 from nasbench1shot1.runs.checkpoints import checked_restore
 from nasbench1shot1.runs.options import required
-from nasbench1shot1.supernets.layers import BatchNorm2d, check_partial, other_buffers, unchanged_statistics
+from nasbench1shot1.supernets.layers import (
+    BatchNorm2d,
+    check_partial,
+    normalised_by,
+    other_buffers,
+    unchanged_statistics,
+)
 from nasbench1shot1.supernets.passes import class_scores
 from nasbench1shot1.supernets.presets import PRESETS, Preset, preset_of
-from nasbench1shot1.supernets.supernet import Supernet
+from nasbench1shot1.supernets.supernet import Supernet, to_tensors
 from nasbench1shot1.supernets.weight_sharing import SharedWeights
 from nasbench1shot1.supernets.widening import draw_visible_channels, set_partial_channels
 
@@ -313,6 +319,7 @@ def begin(options: SearchOptions, images: ImageSet | None = None, checks_memory:
         split=halves,
     )
     _check_cells(state, checks_memory)
+    _check_single_images(state)
     return state
 
 
@@ -403,11 +410,7 @@ def _check_cells(state: SearchState, checks_memory: bool) -> None:
     """Raise InvalidInputError for phases that the epochs do not allow, and for cells that the method cannot train."""
     name, net = state.config.optimizer, state.net
     phases = _phases(state.config, state.method)
-    _check_increase(state.config, phases, state.split)
-    _check_widening(state.config, phases)
-    images, size = len(_rows(state.split, phases[0].data)[0]), state.config.batch_size + phases[0].batch_increase
-    state.method.check_length(phases, -(-images // size))
-    state.method.check_images(len(state.split.weights), len(state.split.architecture))
+    check_schedule(state.config, state.method, phases, state.split)
     if checks_memory:
         largest = largest_settings(state.config, phases)
         check_fits(largest, net.space, state.images.classes, state.images.side, " in its largest phase")
@@ -416,14 +419,6 @@ def _check_cells(state: SearchState, checks_memory: bool) -> None:
             f"{name} trains only the scales and shifts of batch-norm, which the cells of {net.space.name} do not have: "
             f"give {option('batch_norm_affine', True)}, or choose a space with other cells"
         )
-    first = 1
-    for phase in phases:
-        if state.method.trains_weights_first and phase.moves_parameters and phase.weight_steps > state.steps(first):
-            raise InvalidInputError(
-                f"{phase.weight_steps} weight steps precede each step of Λ, but an epoch has only "
-                f"{state.steps(first)}: lower {option('weight_steps')}, or remove {option('weights_first')}"
-            )
-        first += phase.epochs
     measures = option("cell_alignment", True) if state.config.cell_alignment else ""
     if measures and not net.space.has_equal_cells:
         raise InvalidInputError(
@@ -436,6 +431,58 @@ def _check_cells(state: SearchState, checks_memory: bool) -> None:
             f"{compares} compares the gradients of several cells, and the supernet has one: give at least "
             f"{option('cells', 2)}"
         )
+
+
+def check_schedule(config: SearchConfig, method: OneShotOptimizer, phases: Sequence[Phase], halves: Split) -> None:
+    """Raise InvalidInputError for phases that the images, the channels or the options of the method do not allow."""
+    _check_increase(config, phases, halves)
+    _check_widening(config, phases)
+    steps = [-(-len(_rows(halves, of.data)[0]) // (config.batch_size + of.batch_increase)) for of in phases]
+    method.check_length(phases, steps[0])
+    method.check_images(len(halves.weights), len(halves.architecture))
+    for phase, number in zip(phases, steps, strict=True):
+        if method.trains_weights_first and phase.moves_parameters and phase.weight_steps > number:
+            raise InvalidInputError(
+                f"{phase.weight_steps} weight steps precede each step of Λ, but an epoch has only {number}: lower "
+                f"{option('weight_steps')}, or remove {option('weights_first')}"
+            )
+
+
+def _check_single_images(state: SearchState) -> None:
+    """Raise InvalidInputError if a batch has one image, and batch norm would get a single value per channel from it."""
+    if not any(map(partial(_has_batch_of_one, state), state.phases)) or _fewest_pixels(state) > 1:
+        return
+    side, given = state.images.side, option("batch_size", state.config.batch_size)
+    raise InvalidInputError(
+        f"with {given}, a training batch has a single image, and the supernet shrinks its {side} × {side} pixels to "
+        f"one, too few for batch norm: choose another {option('batch_size')} or {option('images_per_half')}, or larger "
+        "images"
+    )
+
+
+def _has_batch_of_one(state: SearchState, phase: Phase) -> bool:
+    """Return whether a step of a phase trains the weights or Λ on one image."""
+    for_weights, for_architecture = _rows(state.split, phase.data)
+    own_batches = phase.moves_parameters and not state.config.draw_with_replacement
+    size = state.config.batch_size + phase.batch_increase
+    of_halves = (for_weights, for_architecture) if own_batches else (for_weights,)
+    return size == 1 or any(len(rows) % size == 1 for rows in of_halves)
+
+
+@torch.no_grad()
+def _fewest_pixels(state: SearchState) -> int:
+    """Return the smallest number of values per channel that a batch-norm of the supernet gets from one image."""
+    pixels = [2]
+
+    def note(layer: BatchNorm2d, x: Tensor) -> Tensor:
+        pixels.append(x[0, 0].numel())
+        return x
+
+    net, side = state.net, state.images.side
+    weights = to_tensors(net.space.one_hot(net.space.sample(np.random.default_rng(0))), state.method.device)
+    with normalised_by(net, note):
+        net.forward(torch.zeros(1, 3, side, side, device=state.method.device), weights)
+    return min(pixels)
 
 
 def largest_settings(config: SearchConfig, phases: Sequence[Phase]) -> SearchConfig:

@@ -1,7 +1,7 @@
 """Tuning an optimizer's hyperparameters, from options to a finished study: a new one, or one that is resumed."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,14 @@ from nasbench1shot1.ground.files import picture_name
 from nasbench1shot1.jobs.job import Ended
 from nasbench1shot1.jobs.pool import WorkerOptions
 from nasbench1shot1.one_shot_search.memory import check_fits
-from nasbench1shot1.one_shot_search.options import SearchOptions, data_facts, search_options, table_of_search
+from nasbench1shot1.one_shot_search.options import (
+    SearchConfig,
+    SearchOptions,
+    data_facts,
+    recorded_search,
+    search_options,
+    table_of_search,
+)
 from nasbench1shot1.phases import Phase, check_phases, first_moved_epoch
 from nasbench1shot1.proposers.configurations import format_id, parse_id, require_extra
 from nasbench1shot1.registry import (
@@ -23,6 +30,7 @@ from nasbench1shot1.registry import (
     check_recorded_names,
     name_of_optimizer,
     one_shot,
+    optimizer,
     search_space,
     with_names,
 )
@@ -35,6 +43,7 @@ from nasbench1shot1.tuning.config_spaces import check_searches, config_space, wr
 from nasbench1shot1.tuning.evaluation import check_has_objective, trial_job, trial_outcome
 from nasbench1shot1.tuning.export import write_hpbandster_files
 from nasbench1shot1.tuning.options import (
+    SET_BY_THE_STUDY,
     StudyOptions,
     TuningOptions,
     check_not_set,
@@ -137,6 +146,7 @@ class StudyKind(Kind[StudyOptions, "ConfigurationSpace", Study, StudyWriter]):
     def resumed_options(self, run: Study, given: Mapping[str, Any], allow_module: str | None) -> StudyOptions:
         """Return the recorded options, perhaps with more iterations."""
         self.check_trusted(run, given, allow_module)
+        _check_recorded(run)
         own = {name: value for name, value in given.items() if name in option_names(TuningOptions)}
         _check_shared(run, {name: value for name, value in given.items() if name not in own})
         typed = recorded_form(typed_options(TuningOptions, own))
@@ -233,7 +243,7 @@ def _check_search(
     import torch
 
     from nasbench1shot1.images.batches import epoch_generator
-    from nasbench1shot1.one_shot_search.state import check_batch
+    from nasbench1shot1.one_shot_search.state import check_batch, check_schedule
 
     config, space = options.common, one_shot(search_space(options.common.space))
     check_fits(config, space, images.classes, images.side)
@@ -244,6 +254,7 @@ def _check_search(
     for epochs in budgets:
         phases = method.phases(epochs, config.warm_start_epochs)
         check_phases(phases, epochs)
+        check_schedule(config, method, phases, halves)
         trained = sum(phase.epochs for phase in before)
         if continues and (moved := first_moved_epoch(before, phases, trained)):
             raise InvalidInputError(
@@ -251,6 +262,18 @@ def _check_search(
                 f"it cannot be continued: use {option('continuation', 'restart')}"
             )
         before = phases
+
+
+def _check_recorded(study: Study) -> None:
+    """Raise DamagedFileError if config.json lacks an option of every search, or if its value is impossible.
+
+    Hyperparameters and the options that the study sets are not recorded there; their defaults are checked instead.
+    """
+    records = (SearchConfig, optimizer(study.options.optimizer).Hyperparameters)
+    not_shared = {*SET_BY_THE_STUDY, *study.config_space}
+    usual = {field.name: field.default for record in records for field in fields(record) if field.name in not_shared}
+    settings = study_settings(study.options, study.options.brackets.budgets[0])
+    recorded_search({**usual, **study.shared_options, **settings}, study.folder / CONFIG)
 
 
 def _check_shared(study: Study, given: Mapping[str, Any]) -> None:

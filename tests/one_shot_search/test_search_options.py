@@ -548,3 +548,31 @@ def test_mixing_weights_of_an_epoch_that_is_not_recorded_are_refused(tmp_path):
     for epoch in (-1, 2):
         with refuses(nb.InvalidInputError, str(epoch), "0 to 1"):
             run.mixing_weights(epoch)
+
+
+SMALL = {"image_side": 4, "channels": 4, "cells": 3, "batch_size": 8}
+"""Searches whose last stage has one pixel per channel."""
+
+
+@pytest.mark.parametrize(
+    ("options", "side"),
+    [
+        ({"space": "s1", "images_per_half": 9}, 4),
+        ({"space": "nb201", "images_per_half": 9}, 4),
+        ({"space": "nats-size", "images_per_half": 9, "channels": 64}, 4),
+        ({"space": "s1", "images_per_half": 6, "batch_size": 1}, 4),
+        ({"space": "s1", "images_per_half": 9, "optimizer": "spos"}, 4),
+    ],
+)
+def test_batches_of_one_image_without_several_pixels_are_refused(options, side):
+    values = options.get("batch_size", 8), f"{side} × {side}"
+    with refuses(nb.InvalidInputError, *values, options="batch_size images_per_half"):
+        tiny_state(**{**SMALL, **options})
+
+
+@pytest.mark.parametrize(
+    "options", [{"images_per_half": 10}, {"images_per_half": 9, "image_side": 8}, {"images_per_half": 9, "cells": 1}]
+)
+def test_smaller_batches_with_several_values_per_channel_are_searched(options, tmp_path):
+    run = search(tmp_path / "run", **{**SMALL, "space": "s1", "epochs": 1, **options})
+    assert len(run.lines) == 2

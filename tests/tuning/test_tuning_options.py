@@ -247,6 +247,35 @@ def test_searches_that_cannot_run_at_all_budgets_are_refused_before_the_study(tm
     assert not (tmp_path / "study").exists()
 
 
+@pytest.mark.parametrize(
+    ("optimizer", "options", "cause"),
+    [
+        ("oles", {"window": 1_000}, "window"),
+        ("lambda-darts", {"cells": 2}, "alignment"),
+        ("beta-darts", {}, "term"),
+        ("idarts", {"weight_steps": 3, "weights_first": True}, "weights_first"),
+    ],
+)
+def test_budgets_that_are_too_short_for_an_option_are_refused_as_by_a_search(tmp_path, optimizer, options, cause):
+    given = {**TINY, "optimizer": optimizer, "space": "s1", **options}
+    of_searches = {name: value for name, value in given.items() if not hasattr(TuningOptions, name) or name == "space"}
+    with pytest.raises(nb.InvalidInputError, match=cause) as refused:
+        nb.search(optimizer, **of_searches, epochs=1, out=tmp_path / "search")
+    with refuses(nb.InvalidInputError, str(refused.value)):
+        tune_without_searches(**{**given, "min_budget": 1, "max_budget": 2, "out": tmp_path / "study"})
+    assert not (tmp_path / "study").exists()
+
+
+@pytest.mark.parametrize("name", ["reference", "batch_size", "grad_clip", "relaxation"])
+def test_a_study_whose_record_lacks_an_option_of_its_searches_is_damaged(study, name):
+    path = study.folder / "config.json"
+    content = json.loads(path.read_text())
+    del content["search_options"][name]
+    path.write_text(json.dumps(content))
+    with refuses(DamagedFileError, path, f"'{name}'"):
+        resumed(study.folder)
+
+
 def test_the_size_of_supernets_can_be_tuned(tmp_path):
     space = ConfigurationSpace()
     space.add(Categorical("channels", [2, 4]))
@@ -276,7 +305,6 @@ def test_a_study_is_resumed_with_the_options_that_started_it(tmp_path):
 
 
 def test_an_alias_is_recorded_as_the_name_of_the_optimizer(tmp_path):
-    options = {"optimizer": "mask-gumbel", "space": "nats-size", "objective": "test_accuracy"} | dict.fromkeys(
-        ["channels", "cells"]
-    )
+    options = {"optimizer": "mask-gumbel", "space": "nats-size", "objective": "test_accuracy", "min_budget": 2}
+    options |= dict.fromkeys(["channels", "cells"])
     assert tiny_study(tmp_path / "study", **options).options.optimizer == "fbnetv2"
