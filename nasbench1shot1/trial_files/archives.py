@@ -31,10 +31,15 @@ NATS_META = f"meta{PBZ2}"
 
 _LARGEST_RECORD = 2**27
 """Largest content of a file of one architecture in bytes, a hundred times that of the official ones."""
-_UNCOUNTED, _MOST_OPCODES = 2**22, 1_000_000
-"""Counting opcodes takes longer than reading them, so only content above the first number of bytes is limited to the
-second number of opcodes, each of which can take 250 bytes of memory. Smaller content can thus take 1 GiB, or more with
-a single number of the memo."""
+_MOST_OPCODES = 1_000_000
+"""Maximum number of opcodes in a file of one architecture or in `NATS_META`. A small file can consist of opcodes that
+take 250 bytes of memory each. Genuine files have at most 66,000 (`NATS_META` of the size space), and those of an
+architecture 48,000."""
+_LARGEST_FILE, _LARGEST_RATIO, _ALWAYS = 2**34, 30, 2**22
+"""Largest content in bytes of a single file of all architectures: the first number, and at most the second number times
+the file's own size plus the third number, so that a small file cannot fill the memory. The genuine topology file has 1
+GB. Its content is about 5 GB, 15,625 times that of a genuine record, and the size file's 3 GB. Genuine records have 2
+to 4 times as much content as their files, and `NATS_META` with its 1.4 MB 39 times as much."""
 _MOST_MEMBERS = 200_000
 _MD5_IN_NAME = re.compile(rf"NATS-[ts]ss-v\d+_\d+-([0-9a-f]{{5}}){re.escape(PBZ2)}")
 _BLOCK = 512  # of tar files
@@ -236,8 +241,7 @@ class _Members(ABC):
                 f"{where} has more than {_LARGEST_RECORD // 2**20} MiB of content, which is not a file of NATS-Bench: "
                 "copy or download it again"
             )
-        most = _MOST_OPCODES if len(content) > _UNCOUNTED else None
-        return load_plain_pickle(io.BytesIO(content), where, most_opcodes=most)
+        return load_plain_pickle(io.BytesIO(content), where, most_opcodes=_MOST_OPCODES)
 
 
 class _Folder(_Members):
@@ -346,11 +350,36 @@ def _check_md5(path: Path) -> None:
             )
 
 
+class _Limited(io.RawIOBase):
+    """Reads a decompressed file up to a number of bytes; then raises DamagedFileError."""
+
+    def __init__(self, unpacked: bz2.BZ2File, path: Path, most: int) -> None:
+        self._unpacked, self._path, self._most, self._left = unpacked, path, most, most
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any, /) -> int:
+        count = self._unpacked.readinto(buffer)
+        self._left -= count
+        if self._left < 0:
+            raise DamagedFileError(
+                f"{self._path} has more than {self._most:,} bytes of content, too much for a file of NATS-Bench of its "
+                "size: copy or download it again"
+            )
+        return count
+
+
 def _load_file(path: Path) -> Any:
-    """Return the content of a compressed pickle of plain data; raises the errors of `load_plain_pickle`."""
+    """Return the content of a compressed pickle of plain data.
+
+    Raises the errors of `load_plain_pickle`, and DamagedFileError if it is too large.
+    """
     try:
+        most = min(_LARGEST_FILE, _ALWAYS + _LARGEST_RATIO * path.stat().st_size)
         with open_regular(path) as file, bz2.open(file) as unpacked:
-            return load_plain_pickle(cast(IO[bytes], unpacked), str(path))
+            limited = io.BufferedReader(_Limited(unpacked, path, most), 2**16)
+            return load_plain_pickle(cast(IO[bytes], limited), str(path))
     except (OSError, EOFError) as error:
         raise _unreadable(path, error) from error
 

@@ -5,6 +5,7 @@ import datetime
 import io
 import os
 import pickle
+import pickletools
 import shutil
 import struct
 from collections import OrderedDict
@@ -16,7 +17,7 @@ import numpy as np
 import pytest
 
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, UserError
-from nasbench1shot1.ground.plain_pickle import load_plain_pickle
+from nasbench1shot1.ground.plain_pickle import _check_length, load_plain_pickle
 
 RNG = np.random.default_rng(0)
 PLAIN: dict[str, Any] = {
@@ -142,6 +143,38 @@ def test_a_limit_of_opcodes_is_kept() -> None:
     for long in (content, b"\x80\x02K\x01r" + struct.pack("<I", 2**31) + b"."):
         with pytest.raises(DamagedFileError):
             load(long, most_opcodes=900)
+
+
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+def test_opcodes_are_counted_as_pickletools_does(protocol: int) -> None:
+    content = pickle.dumps(
+        [PLAIN, ARRAYS, "ä\n" * 200, b"x" * 300, 2**3000, -(2**70), list(range(-300, 300))], protocol
+    )
+    number = len(list(pickletools.genops(content)))
+    _check_length(content, number)
+    with pytest.raises(ValueError, match=f"more than {number - 1:,} opcodes"):
+        _check_length(content, number - 1)
+    for cut in (1, len(content) // 2):
+        with pytest.raises(ValueError):
+            _check_length(content[:-cut], number)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"\x80\x02K\x01r" + struct.pack("<I", 2**31) + b".",
+        b"I1\np4000000000\n.",
+        b"\x8e" + struct.pack("<Q", 2**60) + b".",
+        b"X\xff\xff\xff\x7fabc.",
+        b"cnumpy\nndarray",
+        b"K\x01\xff.",
+    ],
+)
+def test_places_in_the_memo_and_lengths_that_would_fill_the_memory_are_refused(content: bytes) -> None:
+    with pytest.raises(ValueError):
+        _check_length(content, 1_000_000)
+    with pytest.raises(DamagedFileError):
+        load(content, most_opcodes=1_000_000)
 
 
 def test_a_flipped_byte_gives_plain_data_or_one_error() -> None:

@@ -2,6 +2,7 @@
 
 import bz2
 import io
+import pickle
 import shutil
 import tarfile
 from collections.abc import Callable
@@ -214,6 +215,37 @@ def test_a_small_file_that_would_fill_the_memory_is_refused(shared: Path, tmp_pa
     assert len(packed_sets) < 1000
     with refuses(DamagedFileError, "000000.pickle.pbz2", "opcodes"):
         import_table(folder, tmp_path / "table")
+
+
+@pytest.mark.parametrize("kind", ["sets", "memo"])
+def test_a_tiny_record_that_would_fill_the_memory_is_refused(kind: str, shared: Path, tmp_path: Path) -> None:
+    """Records of less than 4 MiB: two million sets, which take 500 MB, and a memo that takes 8 GB."""
+    folder = shutil.copytree(shared / "nats_fake" / SSS, tmp_path / SSS, copy_function=shutil.copyfile)
+    folder.chmod(0o755)
+    harmful = b"\x80\x04(" + 2_000_000 * b"\x8f" + b"l." if kind == "sets" else b"\x80\x02}r\xff\xff\xff\x1f."
+    (folder / "000000.pickle.pbz2").write_bytes(bz2.compress(harmful))
+    with refuses(DamagedFileError, "000000.pickle.pbz2", "1,000,000"):
+        import_table(folder, tmp_path / "table")
+
+
+def test_a_single_file_that_expands_without_end_is_refused(tmp_path: Path, monkeypatch: Any) -> None:
+    """Its content is 50,000 times as large as the file: 32 MiB of zeros in one string."""
+    zeros = b"\x80\x04B" + (2**25).to_bytes(4, "little") + bytes(2**25) + b"."
+    file = tmp_path / "bomb.pickle.pbz2"
+    file.write_bytes(bz2.compress(zeros))
+    with refuses(DamagedFileError, file, f"{2**22 + 30 * file.stat().st_size:,} bytes"):
+        import_table(file, tmp_path / "table")
+    assert not (tmp_path / "table").exists()
+
+
+def test_a_single_file_of_genuine_records_is_within_the_limits(shared: Path, tmp_path: Path) -> None:
+    for name in (TSS, SSS):
+        folder, file = shared / "nats_fake" / name, tmp_path / f"{name}.pickle.pbz2"
+        meta = load_plain_pickle(io.BytesIO(bz2.decompress((folder / "meta.pickle.pbz2").read_bytes())), "meta")
+        infos = {index: records(shared, name, index) for index in (0, 11, 284)}
+        file.write_bytes(bz2.compress(pickle.dumps({"meta_archs": meta["meta_archs"], "arch2infos": infos})))
+        import_table(file, tmp_path / name, report=lambda line: None)
+        assert len(load_table(tmp_path / name)) == 3
 
 
 @pytest.mark.parametrize("kind", ["sparse", "long names"])
