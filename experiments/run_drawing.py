@@ -16,7 +16,7 @@ from nasbench1shot1.black_box_search.drawing import (
 from nasbench1shot1.black_box_search.record import BlackBoxStudy
 from nasbench1shot1.display.axes import EPOCH_LABEL, AxesList, checked_axes, checked_axes_list, start_at_zero
 from nasbench1shot1.display.canvas import Canvas
-from nasbench1shot1.display.colours import Colors, curve_styles, main_first
+from nasbench1shot1.display.colours import Colors, curve_styles, from_legend, main_first
 from nasbench1shot1.display.curves import describe_band
 from nasbench1shot1.display.marked_networks import draw_marked
 from nasbench1shot1.display.style import AnyStyle, Spread, look
@@ -181,7 +181,9 @@ def _draw_searches(
         )
     with look(style, axes):
         table, dataset = _table_of(runs[0]), runs[0].config["dataset"]
+        before = len(axes.lines)
         draw_anytime_regret(found, axes, method, dataset, table, **looks)
+        labels = [from_legend(str(line.get_label())) for line in axes.lines[before:]]
         axes.set_xlabel(EPOCH_LABEL)
         if table is None:
             draw_largest(runs[0].baseline, axes, found.where(dataset))
@@ -193,7 +195,6 @@ def _draw_searches(
         _with_legend(axes, canvas, "\n".join(filter(None, [band, regrets.note])))
         if not pair:
             return axes
-        labels = [str(text) for text in axes.get_legend_handles_labels()[1]]
         name = one_shot_error_text([run.config for run in runs])
         second = draw_one_shot_error(found, pair[1], method, colors=looks["colors"], labels=labels, name=name)
         second.set_xlabel(EPOCH_LABEL)

@@ -228,7 +228,7 @@ def open_figure(name: str, only: Sequence[str] = (), joined: Sequence[str | Path
 
     Raises:
         InvalidInputError: the name is unknown, one of `only` matches nothing at any scale, or black-box studies cannot
-            join.
+            join, for example because they have no simulated times.
     """
     if name not in FIGURES:
         raise unknown_figure(name)
@@ -248,7 +248,13 @@ def open_figure(name: str, only: Sequence[str] = (), joined: Sequence[str | Path
 
 
 def _joined_studies(figure: Figure, folder: str | Path) -> list[RunRecord]:
-    return [BlackBoxStudy.open(folder)]
+    study = BlackBoxStudy.open(folder)
+    if not study.is_timed:
+        raise InvalidInputError(
+            f"'{study.folder}' has no simulated times, because its table {study.config['table_id']} lacks training "
+            f"times, but the figure is over simulated time: remove it from {option('join')}"
+        )
+    return [study]
 
 
 def joined_searches(figure: Figure, folder: str | Path) -> list[RunRecord]:

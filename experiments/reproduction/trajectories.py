@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pandas
 
 from nasbench1shot1.black_box_search.drawing import caption as black_box_caption
@@ -15,8 +16,16 @@ from nasbench1shot1.experiments.black_box_studies import repetitions
 from nasbench1shot1.experiments.reproduction.parts import LABELS, Panel
 from nasbench1shot1.experiments.reproduction.results import Results, in_front, with_spread
 from nasbench1shot1.experiments.rescoring import rescore_study
-from nasbench1shot1.experiments.tuning.trajectory import Curve, average, draw_trajectories, trajectory
-from nasbench1shot1.ground.errors import alternatives
+from nasbench1shot1.experiments.tuning.trajectory import (
+    SIMULATED,
+    WALL_CLOCK,
+    Curve,
+    are_timed,
+    average,
+    draw_trajectories,
+    trajectory,
+)
+from nasbench1shot1.ground.errors import InvalidInputError, alternatives, option
 from nasbench1shot1.one_shot_search.captions import provenance, scale_text
 
 if TYPE_CHECKING:
@@ -51,14 +60,18 @@ class StudyResults(Results):
 
 
 class Trajectories(StudyResults):
-    """The incumbents of all finished studies over simulated time, and of joined black-box studies."""
+    """The incumbents of all finished studies over simulated time, and of joined black-box studies.
+
+    If the table lacks a training time, the studies are over wall-clock time, which black-box studies do not have.
+    """
 
     HEADINGS = ("panel", "curve", "repetitions", "test regret at the end", "budgets of the incumbents")
 
     @cached_property
     def frames(self) -> list[pandas.DataFrame]:
-        """The observations of every study, as `rescore_study` returns them."""
-        return [rescore_study(study, self.table) for study in self.runs]
+        """The observations of every study, as `rescore_study` returns them; either all or none of them are timed."""
+        found = [rescore_study(study, self.table) for study in self.runs]
+        return found if all(map(are_timed, found)) else [frame.assign(simulated_seconds=np.nan) for frame in found]
 
     @cached_property
     def curves(self) -> list[tuple[Panel, Curve]]:
@@ -72,6 +85,11 @@ class Trajectories(StudyResults):
         return [*tuned, *self._black_box()] if tuned else []
 
     @property
+    def _clock(self) -> str:
+        """The label of the axis of time."""
+        return SIMULATED if all(map(are_timed, self.frames)) else WALL_CLOCK
+
+    @property
     def _studies(self) -> list[BlackBoxStudy]:
         """The joined black-box studies."""
         return [study for study in self.joined if isinstance(study, BlackBoxStudy)]
@@ -81,6 +99,11 @@ class Trajectories(StudyResults):
         selected = {job.panel for job in self.shown}
         panels = {panel.options["space"]: panel for panel in self.figure.full.panels if panel.key in selected}
         drawn = [study for study in self._studies if study.config["space"] in panels]
+        if drawn and self._clock == WALL_CLOCK:
+            raise InvalidInputError(
+                f"the table {self.table.id} lacks training times, so this figure is over wall-clock time, which "
+                f"black-box studies do not have: remove {option('join')}, or choose another {option('table')}"
+            )
         counts = Counter((study.config["space"], study.config["optimizer"]) for study in drawn)
         found = []
         for study in drawn:
@@ -135,4 +158,5 @@ class Trajectories(StudyResults):
             style,
             colors=colors,
             labels=labels,
+            clock=self._clock,
         )

@@ -1,7 +1,8 @@
 """Incumbents of studies over simulated time: figures 5, 14 and 15 of NAS-Bench-1Shot1.
 
 The simulated clock sums the costs of all observations, as if one machine had made them one after the other. The cost of
-an observation is the time of its search plus the table's training time of its architecture (section 5 of the paper).
+an observation is the time of its search plus the table's training time of its architecture (section 5 of the paper). If
+the table lacks a training time, the costs are the wall-clock times of the searches alone.
 The incumbent is the observation with the lowest loss so far, at any budget; test values select nothing.
 """
 
@@ -21,6 +22,7 @@ from nasbench1shot1.display.style import AnyStyle, Spread, look_on, tone
 from nasbench1shot1.experiments.tuning.best import DEFAULT_ID
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.ground.text import counted_range
+from nasbench1shot1.tuning.record import are_timed as lines_are_timed
 from nasbench1shot1.tuning.record import costs_of
 
 if TYPE_CHECKING:
@@ -30,7 +32,9 @@ Floats = NDArray[np.float64]
 Style = dict[str, Any]
 REGRETS = ("test_regret", "validation_regret")
 COLUMNS = ("seconds", "number", "configuration_id", "budget", "loss", *REGRETS)
-CLOCK = "simulated time: all searches, and one training of each architecture [s]"
+SIMULATED = "simulated time: all searches, and one training of each architecture [s]"
+WALL_CLOCK = "wall-clock time of the searches (training times are unknown) [s]"
+"""Labels of the axis of time, with and without training times in the table (`are_timed`)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,9 +78,19 @@ def trajectory(observations: pandas.DataFrame) -> pandas.DataFrame:
 
 def costs(observations: pandas.DataFrame) -> Floats:
     """Return the cost of each observation in seconds, shape (N,), as `tuning.record.costs_of` defines it."""
+    return np.array(costs_of(_lines(observations)), dtype=np.float64)
+
+
+def are_timed(observations: pandas.DataFrame) -> bool:
+    """Return whether `costs` are simulated times; otherwise, they are wall-clock times."""
+    return lines_are_timed(_lines(observations))
+
+
+def _lines(observations: pandas.DataFrame) -> list[dict[str, Any]]:
+    """Return what the costs of observations depend on, as `tuning.record` reads it."""
     known = observations[["simulated_seconds", "started", "finished", "architecture"]]
     rows: Any = known.astype(object).where(known.notna(), None).to_dict("records")
-    return np.array(costs_of(rows), dtype=np.float64)
+    return list(rows)
 
 
 def average(repetitions: Sequence[pandas.DataFrame], at: Floats | None = None) -> pandas.DataFrame:
@@ -133,6 +147,7 @@ def draw_trajectories(
     ax: "Axes | None" = None,
     colors: Colors | None = None,
     labels: Sequence[str] | str | None = None,
+    clock: str = SIMULATED,
 ) -> "Figure":
     """Plot the mean test regret of the incumbents on logarithmic axes, with one column per panel.
 
@@ -150,6 +165,7 @@ def draw_trajectories(
         ax: the axes to draw on, if there is one panel of at most five curves. Default: a new figure.
         colors: colours by label or method, or one per curve. Default: the methods' colours.
         labels: one label per curve.
+        clock: label of the horizontal axis: what the column `seconds` of the repetitions counts, such as `WALL_CLOCK`.
 
     Returns:
         The new figure, or the figure of `ax`, which gets neither title nor caption.
@@ -190,7 +206,7 @@ def draw_trajectories(
         line = checked_axes_list([checked_axes(ax)], "panel", len(rows) * len(panels))
         with look_on(line[0], style):
             draw_row(line, rows[0])
-            line[0].set_xlabel(CLOCK)
+            line[0].set_xlabel(clock)
             line[0].set_ylim(bottom=100 * floor)
             legend_inside(line[0], band, legend_handles(legend))
         return AxesList(line).figure
@@ -199,7 +215,7 @@ def draw_trajectories(
         for row, line in zip(rows, canvas.grid, strict=True):
             draw_row(line, row)
         for axes in canvas.grid[-1]:
-            axes.set_xlabel(CLOCK)
+            axes.set_xlabel(clock)
         canvas.axes[0].set_ylim(bottom=100 * floor)
         return canvas.finish(title, caption, legend=legend, band=band)
 

@@ -5,6 +5,7 @@ from functools import cache
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
 
+from nasbench1shot1.display.colours import in_legend
 from nasbench1shot1.display.style import (
     CAPTION_COLOUR,
     CAPTION_SIZE,
@@ -233,7 +234,7 @@ class Canvas:
         """Return a legend with as many columns as the figure is wide enough for."""
         width = self._size[0] - 2 * MARGIN
         size = self.style.points("legend.fontsize")
-        labels = [wrapped(str(handle.get_label()), width - 0.6, size) for handle in handles]
+        labels = [in_legend(wrapped(str(handle.get_label()), width - 0.6, size)) for handle in handles]
         heading = evenly_wrapped(title, width, size) or None
         columns = min(len(handles), MOST_COLUMNS)
         while True:
@@ -349,7 +350,7 @@ def legend_handles(lines: Mapping[str, Mapping[str, Any]]) -> list[Any]:
     """Return entries of a legend from arguments of `Line2D` by label, with colours for a white background."""
     from matplotlib.lines import Line2D
 
-    return [Line2D([], [], label=label, **tones(properties)) for label, properties in lines.items()]
+    return [Line2D([], [], label=in_legend(label), **tones(properties)) for label, properties in lines.items()]
 
 
 def _handles(legend: "bool | Sequence[Any] | Mapping[str, Mapping[str, Any]]", panels: "Sequence[Axes]") -> list[Any]:

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from nasbench1shot1.display.axes import AxesList, checked_axes, checked_axes_list
 from nasbench1shot1.display.axis import FILLED, Axis, fitting_size, font_size, is_compact
 from nasbench1shot1.display.canvas import NARROW, PAPER_COLUMNS, Canvas, evenly_wrapped, legend_below, wrapped
-from nasbench1shot1.display.colours import BLUE, COLOURS, LINES, Colors, checked_colors, checked_labels
+from nasbench1shot1.display.colours import BLUE, COLOURS, LINES, Colors, checked_colors, checked_labels, in_legend
 from nasbench1shot1.display.data import note_drawn
 from nasbench1shot1.display.style import (
     CAPTION_COLOUR,
@@ -108,7 +108,7 @@ class Series(Mark):
             axes = axes.twinx()
         x, y = np.asarray(self.x), np.asarray(self.y)
         shape: dict[str, Any] = {"color": color, "linestyle": self.line or "none", "marker": self.marker or "none"}
-        shape["label"] = label or None
+        shape["label"] = in_legend(label) or None
         if self.width:
             shape["linewidth"] = self.width
         if self.hollow:
@@ -190,7 +190,7 @@ class Bars(Mark):
         note_drawn(axes, "bars", label, x=x, y=y, text=self.texts or None)
         lengths = np.nan_to_num(np.asarray(self.lengths, np.float64))
         bars = (axes.barh if self.horizontal else axes.bar)(
-            np.asarray(self.at), lengths, self.width, color=color, label=label or None
+            np.asarray(self.at), lengths, self.width, color=color, label=in_legend(label) or None
         )
         if self.texts:
             size = fitting_size(axes, [] if self.upright or self.horizontal else self.texts, SMALL * font_size())

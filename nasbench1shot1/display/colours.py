@@ -203,6 +203,16 @@ def main_first(labels: Sequence[str] | str | None, default: Sequence[str]) -> li
     return [labels, *default[1:]] if isinstance(labels, str) else checked_labels(labels, default)
 
 
+def in_legend(label: str) -> str:
+    """Return a label as matplotlib's legends show it: with a space before a first underscore, which would hide it."""
+    return f" {label}" if label.startswith("_") else label
+
+
+def from_legend(text: str) -> str:
+    """Return the label that `in_legend` changed."""
+    return text[1:] if text.startswith(" _") else text
+
+
 # Rows of panels -------------------------------------------------------------------------------------------------------
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from nasbench1shot1.display.colours import in_legend
 from nasbench1shot1.display.data import note_drawn
 from nasbench1shot1.display.style import Spread, band_opacity, tone, tones
 from nasbench1shot1.ground.bootstrap import draw_resamples, percentile_interval
@@ -398,11 +399,6 @@ def _marked_places(points: int, spacing: tuple[float, float]) -> tuple[int, int]
     """
     step = -(-points // MOST_MARKERS)
     return int(spacing[0] / spacing[1] * step), step
-
-
-def in_legend(label: str) -> str:
-    """Return a label without underscores at its start, because matplotlib leaves out such labels."""
-    return label.lstrip("_") or label
 
 
 def draw_curve(

@@ -5,7 +5,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.display.charts import Mark, Series
-from nasbench1shot1.display.colours import BROWN, GREEN, ORANGE, PINK, PURPLE, SKY
+from nasbench1shot1.display.colours import BROWN, GREEN, ORANGE, PINK, PURPLE, SKY, in_legend
 from nasbench1shot1.display.data import note_drawn
 from nasbench1shot1.display.style import tone
 
@@ -48,7 +48,8 @@ class Marked(Mark):
             return Series([self.x], [self.y], **look).draw(axes, color or own, label)
         note_drawn(axes, "level", label, x=self.x, y=self.y)
         draw, value = (axes.axhline, self.y) if self.x is None else (axes.axvline, self.x)
-        return draw(value or 0.0, color=color or own, linestyle=line, linewidth=1.5, label=label or None, zorder=1.5)
+        text = in_legend(label) or None
+        return draw(value or 0.0, color=color or own, linestyle=line, linewidth=1.5, label=text, zorder=1.5)
 
 
 def marked(name: str, place: int, x: float | None = None, y: float | None = None, source: str = "") -> Marked:

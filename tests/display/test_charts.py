@@ -10,6 +10,7 @@ import nasbench1shot1 as nb
 from nasbench1shot1.display.axis import Axis
 from nasbench1shot1.display.charts import Bars, Matrix, Panel, Series, Zero, draw_panels, shifts
 from nasbench1shot1.display.colours import COLOURS
+from nasbench1shot1.display.marked_networks import marked
 from nasbench1shot1.display.style import COLUMN_WIDTH, TEXT_WIDTH
 
 X = np.arange(4)
@@ -32,6 +33,15 @@ def test_callers_replace_colours_and_labels_but_not_the_numbers_behind_labels():
     for wrong in ({"colors": ["red"]}, {"labels": ["Front"]}, {"colors": {"median": "red"}}, {"style": "papr"}):
         with pytest.raises(nb.InvalidInputError):
             draw_panels([panel(*marks)], **wrong)
+
+
+def test_labels_that_start_with_an_underscore_are_in_the_legend():
+    marks = Series(X, X, label="a", line="-"), Bars(X, X, label="b"), marked("c", 0, y=1.0), marked("d", 1, 1.0, 1.0)
+    labels = ["_", "__", "_c", "__d"]
+    axes = draw_panels([panel(*marks)], labels=labels)[0]
+    assert [text.strip() for text in legend(axes)] == labels
+    assert {text.get_text().strip() for text in axes.legend().get_texts()} == set(labels)  # of matplotlib's own legend
+    assert list(axes.figure.data["label"].unique()) == labels
 
 
 def test_equal_labels_have_equal_colours_and_one_entry_in_all_panels():

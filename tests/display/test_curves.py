@@ -7,12 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from matplotlib.figure import Figure
+from matplotlib.legend import Legend
 from refusals import refuses
 
 import nasbench1shot1 as nb
 from nasbench1shot1.display.axes import EPOCH_LABEL
 from nasbench1shot1.display.canvas import Canvas
-from nasbench1shot1.display.colours import curve_styles
+from nasbench1shot1.display.colours import curve_styles, from_legend, in_legend
 from nasbench1shot1.display.curves import (
     FEWEST_FOR_INTERVAL,
     MOST_MARKERS,
@@ -212,10 +213,27 @@ def test_a_logarithmic_axis_ends_just_below_its_curves():
 
 
 def test_a_label_that_starts_with_an_underscore_is_in_the_legend():
-    axes = Figure().subplots()
-    for label in ("_mine", "__own", "my_own", ""):
-        draw_curve(axes, pool([steps((0, 0.1), (1, 0.2))]), label=label, style={"color": "red"})
-    assert [text.get_text() for text in axes.legend().get_texts()] == ["mine", "own", "my_own"]
+    labels = ["_mine", "mine", "__own", "my_own", "_", "___"]
+    with Canvas() as canvas:
+        axes = canvas.axes[0]
+        for label in [*labels, ""]:
+            draw_curve(axes, pool([steps((0, 0.1), (1, 0.2))]), label=label, style={"color": "red"})
+        assert legend_of(axes.legend()) == labels
+        figure = canvas.finish("title", "caption", legend=True)
+    assert legend_of(figure.legends[0]) == labels
+    assert list(figure.data["label"].unique()) == [*labels, ""]  # as given, without the space that matplotlib needs
+    assert [from_legend(in_legend(label)) for label in labels] == labels
+
+
+def test_a_legend_without_curves_shows_labels_that_start_with_an_underscore():
+    with Canvas() as canvas:
+        figure = canvas.finish("title", "caption", legend={"_": {"color": "red"}, "_a": {}, "b": {}})
+    assert legend_of(figure.legends[0]) == ["_", "_a", "b"]
+    assert all(not text.get_text().startswith("_") for text in figure.legends[0].get_texts())  # matplotlib 3.8 hides it
+
+
+def legend_of(legend: Legend) -> list[str]:
+    return [text.get_text().strip() for text in legend.get_texts()]
 
 
 def test_a_level_below_the_axis_is_drawn_at_its_edge_and_recorded_with_its_value():

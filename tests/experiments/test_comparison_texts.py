@@ -201,6 +201,23 @@ def test_the_text_for_a_paper_states_the_objective_of_each_task(tmp_path):
     assert text.count("Objective:") == 1 and f". {sentence} " in text, "of both tasks"
 
 
+def test_the_text_for_a_paper_names_the_tasks_that_have_bounds(tmp_path):
+    bounded = make.black_box(tmp_path / "bounded", space="nb201", max_parameters=5e5, repeats=2)
+    free = make.black_box(tmp_path / "free", space="nb201", dataset="cifar100", repeats=2)
+    usual = make.black_box(tmp_path / "usual", space="nb201", dataset="ImageNet16-120", repeats=2)
+    best = "test error minus the lowest test error of all networks of nb201"
+    for runs in ([bounded, free, usual], [usual, free, bounded]):
+        tasks = compare_tasks(runs, over="evaluations")
+        inside, outside = "nb201/cifar10", ", ".join(name for name in tasks.tasks if name != "nb201/cifar10")
+        for text in (tasks.methods_text(), tasks.table().caption, tasks.task_table().caption):
+            assert f"{best} ({outside})" in text and f"{best} within the bounds ({inside})" in text
+            assert f" {inside}: {bounded.baseline.sentence}" in text and text.count("Bounds: ") == 1
+    alone = compare_tasks([bounded], over="evaluations")
+    for text in (alone.methods_text(), alone.table().caption):
+        assert f"Regret: {best} within the bounds. {bounded.baseline.sentence}" in text
+    assert "ounds" not in compare_tasks([free, usual], over="evaluations").methods_text()
+
+
 def test_the_text_for_a_paper_states_seeds_budgets_feedback_and_sizes(tmp_path):
     groups = [make.group(tmp_path / name, [(9, 8)] * 3, optimizer=name, epochs=1) for name in ("darts", "gdas")]
     study = make.black_box(tmp_path / "random", seed=5)

@@ -476,6 +476,18 @@ def test_changed_scores_are_refused(ranking, tmp_path):
         copy.scores(2)
 
 
+def test_missing_means_on_blocks_of_images_are_explained(ranking, tmp_path):
+    """As in a ranking that was copied from a file of records."""
+    left_out = shutil.ignore_patterns("blocks-*.npz")
+    copy = nb.open_run(shutil.copytree(ranking.folder, tmp_path / "ranking", ignore=left_out))
+    path = copy.folder / "blocks-003.npz"
+    with refuses(nb.DamagedFileError, path, "records", "reliability.csv", "copy it"):
+        copy.blocks(3)
+    assert len(copy.reliability) and copy.is_finished  # its result is in the records
+    with pytest.raises(nb.InvalidInputError, match="epoch 2"):
+        copy.blocks(2)
+
+
 @pytest.mark.parametrize("other", ["ranking", "zeros"])
 def test_changed_means_on_blocks_of_images_are_refused(ranking, tmp_path, other):
     """Neither report nor resumed ranking uses the means of another epoch or ranking."""

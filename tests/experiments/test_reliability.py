@@ -1,5 +1,8 @@
 """Split-half reliability of synthetic measurements with known reliability."""
 
+from functools import partial
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from refusals import refuses
@@ -132,6 +135,19 @@ def test_chance_level_reliability_is_not_extrapolated():
 def test_one_image_may_be_enough():
     values = np.repeat(np.arange(10.0)[:, None], 50, axis=1)
     assert images_needed(values, 0.99, np.random.default_rng(0)) == (1, pytest.approx(1), False)
+
+
+@pytest.mark.parametrize("constant", ["first", "second"])
+def test_equal_means_on_either_half_are_blamed_on_the_images(constant):
+    """Both halves are one-shot errors: no true error is involved."""
+    varied, equal = np.arange(20.0).reshape(5, 4), np.zeros((5, 4))
+    halves = [equal, varied] if constant == "first" else [varied, equal]
+    alternating = np.stack(halves, axis=2).reshape(5, 8)  # the two halves if columns are not shuffled
+    unshuffled = SimpleNamespace(permutation=np.arange)
+    for ask in (partial(split_half, alternating, 4), partial(images_needed, alternating, 0.9)):
+        with refuses(InvalidInputError, "5 means over 4", "more images") as caught:
+            ask(unshuffled)
+        assert "true errors" not in str(caught.value)
 
 
 def test_the_spearman_brown_formula():

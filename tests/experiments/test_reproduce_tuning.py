@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from black_box_tables import saved, smooth_table
 from matplotlib.collections import QuadMesh
 from matplotlib.colors import to_rgba
 from matplotlib.text import Text
@@ -158,6 +159,25 @@ def test_the_curves_of_a_figure_are_averages_of_its_studies(tmp_path):
     shown = io.StringIO()
     results.show(Console(file=shown, width=120))
     assert "darts" in shown.getvalue() and "%" in shown.getvalue()
+
+
+def test_a_figure_on_a_table_without_training_times_is_over_wall_clock_time(tmp_path):
+    (job,) = planned("figure5", tmp_path / "figure", only=["s1/gdas"], seeds=[0])
+    tune(out=job.folder, **job.options)
+    frame = smooth_table().to_frame().drop(columns="training_time")
+    untimed = saved(nb.table_from_frame(frame, space=nb.search_space("s1")), tmp_path / "table")
+    results = open_figure("figure5", ["s1/gdas"]).results([job], untimed)
+    lines = job.record().lines
+    assert results.as_table()["seconds"].max() == pytest.approx(sum(of["finished"] - of["started"] for of in lines))
+    text = " ".join(drawn_text(results).split())
+    assert "wall-clock time of the searches (training times are unknown) [s]" in text and "simulated" not in text
+    quiet = {"space": "s1", "evaluations": 2, "repeats": 2, "console": Console(quiet=True)}
+    timed = nb.black_box("random", out=tmp_path / "timed", **quiet)
+    with refuses(nb.InvalidInputError, "wall-clock", "join="):
+        open_figure("figure5", ["s1/gdas"], [timed.folder]).results([job], untimed)
+    other = nb.black_box("random", table=tmp_path / "table", out=tmp_path / "untimed", **quiet)
+    with refuses(nb.InvalidInputError, f"'{other.folder}'", "training times", "join="):
+        open_figure("figure5", ["s1/gdas"], [other.folder])
 
 
 def test_an_option_that_differs_from_the_record_is_refused(tmp_path):

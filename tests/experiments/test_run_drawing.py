@@ -80,6 +80,13 @@ def test_the_second_of_two_axes_shows_the_one_shot_error(group):
     assert {axes.yaxis.get_label_position() for axes in (above, below)} == {"left"}
 
 
+@pytest.mark.parametrize("label", ["mine", "_mine", "_"])
+def test_both_of_two_axes_have_the_colours_by_label(group, label):
+    above, below = nb.draw_regret(group, Figure().subplots(2), labels=label, colors={label: "red"})
+    assert above.get_lines()[0].get_color() == below.get_lines()[0].get_color() == "red"
+    assert above.get_legend().get_texts()[0].get_text().strip() == label
+
+
 def test_given_axes_show_the_mean_of_the_space_phases_and_decisions(tmp_path):
     run = search(tmp_path / "run", optimizer="darts-pt", **FOR_TINY["darts-pt"])
     above, below = nb.draw_regret(run, Figure().subplots(2))

@@ -188,6 +188,17 @@ def test_trajectories_take_axes_colours_and_labels():
         draw_trajectories({"s1": curves}, *texts, labels=["a", "b", "c"])
 
 
+def test_the_axis_of_time_says_what_the_times_are():
+    curves = [Curve("darts", "DARTS", "darts", "tuned", [regrets_of(0.03)])]
+    texts, given = ("title", "caption", "predicted"), Figure().subplots()
+    drawn = draw_trajectories({"s1": curves}, *texts)
+    assert next(axes for axes in drawn.axes if axes.lines).get_xlabel().startswith("simulated time: ")
+    drawn = draw_trajectories({"s1": curves}, *texts, clock="evaluations")
+    assert next(axes for axes in drawn.axes if axes.lines).get_xlabel() == "evaluations"
+    draw_trajectories({"s1": curves}, *texts, ax=given, clock="evaluations")
+    assert given.get_xlabel() == "evaluations"
+
+
 def test_only_the_kind_whose_band_was_cut_says_so():
     ends = {"tuned": (0.04, 0.001), "black-box": (0.04, 0.03)}  # mean minus standard deviation: below and above zero
     curves = [
