@@ -88,7 +88,7 @@ class NASBench:
         row = self._row(model_spec)
         values = self._draw_training(row, int(epochs), bool(stop_halfway))
         if not values and stop_halfway:
-            raise OutOfDomainError(f"the table {self.table.id} has no half-way values: set stop_halfway=False")
+            raise self._no_halfway_error(row, int(epochs))
         self.training_time_spent += values.get("training_time", 0.0)
         self.total_epochs_spent += epochs // 2 if stop_halfway else epochs
         return self._read.fixed(row) | values
@@ -140,8 +140,19 @@ class NASBench:
         """Return the known metrics of a random repeat of a row."""
         if values := self._read.training(row, epochs, self._draw_number(self.config["num_repeats"]), halfway):
             return values
-        others = self.table.trained_repeats(row, epochs)  # some tables lack repeats of some rows
-        return self._read.training(row, epochs, others[self._draw_number(len(others))], halfway) if others else {}
+        trained = self.table.trained_repeats(row, epochs)  # some tables lack repeats of some rows
+        others = [found for repeat in trained if (found := self._read.training(row, epochs, repeat, halfway))]
+        return others[self._draw_number(len(others))] if others else {}
+
+    def _no_halfway_error(self, row: int, epochs: int) -> OutOfDomainError:
+        """Return the error for half-way values that a row lacks, or the whole table at this budget."""
+        if not self._read.metrics_at(epochs, halfway=True):
+            at = f" at {epochs} epochs" if self._read.has_halfway else ""
+            return OutOfDomainError(f"the table {self.table.id} has no half-way values{at}: set stop_halfway=False")
+        return OutOfDomainError(
+            f"the table {self.table.id} has no half-way values of the cell {self.table.hashes([row])[0]} at {epochs} "
+            "epochs: set stop_halfway=False for this model"
+        )
 
     def _draw_number(self, below: int) -> int:
         """Return a random number below a limit, drawn in the same way as the published package draws repeats."""

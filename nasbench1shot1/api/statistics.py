@@ -64,6 +64,15 @@ class RowReader:
     def __reduce__(self) -> tuple[Any, tuple[Table]]:
         return RowReader, (self.table,)
 
+    @property
+    def has_halfway(self) -> bool:
+        """Whether the table has half-way values at some budget."""
+        return any(metrics for (_, halfway), metrics in self._known.items() if halfway)
+
+    def metrics_at(self, epochs: int, halfway: bool) -> tuple[str, ...]:
+        """Return the metrics that the table has at one of its budgets, for some rows at least."""
+        return self._known[epochs, halfway]
+
     def fixed(self, row: int) -> dict[str, Any]:
         """Return the values independent of training: module_adjacency (V, V) int8, module_operations and, if the table
         has them, trainable_parameters."""

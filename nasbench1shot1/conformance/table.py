@@ -2,6 +2,7 @@
 # ruff: noqa: D102  a test's name states what it checks
 
 from collections.abc import Iterator
+from itertools import product
 from typing import Literal
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError
+from nasbench1shot1.tables.references import PRESENT
 from nasbench1shot1.tables.table import Table
 
 N_DRAWN = 50
@@ -58,12 +60,16 @@ class TableConformance:
     def test_mean_equals_mean_of_repeats(self, table: Table, names: list[str]) -> None:
         for dataset in table.datasets:
             every, mean = (table.query(names, run=run, dataset=dataset) for run in ("all", "mean"))
-            assert every.validation_accuracy.shape == (len(names), table.repeats)
+            number, own = every.validation_accuracy.shape  # a metric may have fewer repeats than others
+            assert number == len(names) and 1 <= own <= table.repeats
             of_row = [_mean(values) for values in every.validation_accuracy]
             np.testing.assert_allclose(of_row, mean.validation_accuracy, rtol=1e-12)
+            are_means = table.full_budget in table.about("validation_accuracy", dataset).means
             for place, repeat in enumerate(table.seeds or range(table.repeats)):
                 one = table.query(names, run=repeat, dataset=dataset)
-                np.testing.assert_array_equal(one.validation_accuracy, every.validation_accuracy[:, place])
+                is_known = place < own and not are_means
+                of_repeat = every.validation_accuracy[:, place] if is_known else np.full(number, np.nan)
+                np.testing.assert_array_equal(one.validation_accuracy, of_repeat)
 
     def test_random_repeat_is_drawn_from_generator(self, table: Table, names: list[str]) -> None:
         of = table.datasets[0]
@@ -73,7 +79,8 @@ class TableConformance:
         ]
         np.testing.assert_array_equal(*drawn)
         every = table.query(names, run="all", dataset=of).validation_accuracy
-        is_missing = np.isnan(drawn[0]) & np.isnan(every).any(axis=1)
+        has_gaps = np.isnan(every).any(axis=1) | (every.shape[1] < table.repeats)  # other metrics may have more repeats
+        is_missing = np.isnan(drawn[0]) & has_gaps
         assert ((drawn[0][:, None] == every).any(axis=1) | is_missing).all()
         with pytest.raises(InvalidInputError, match="rng"):
             table.query(names, run="random", dataset=of)
@@ -88,17 +95,18 @@ class TableConformance:
             assert ((metrics.trainable_parameters > 0) | np.isnan(metrics.trainable_parameters)).all()
 
     def test_regret_is_non_negative_and_zero_for_best_network(self, table: Table) -> None:
-        tested = 0
-        references = dict.fromkeys((*table.spaces, table.keys.WHOLE, *table.keys.PARTS))
-        for reference in (name for name in references if len(table.members(name))):
-            names = table.hashes(table.members(reference))
-            for dataset, split in _known(table, reference):
-                tested += 1
-                assert table.regret(names, reference, split, dataset=dataset).min() == 0
-                network, metrics = table.best(reference, split, dataset=dataset)
-                assert table.regret(network, reference, split, dataset=dataset) == 0
-                assert metrics.hash == table.hashes(table.rows(network))[0]
-        assert tested
+        for reference, dataset, split, names in _rankings(table, complete=True):
+            assert table.regret(names, reference, split, dataset=dataset).min() == 0
+            network, metrics = table.best(reference, split, dataset=dataset)
+            assert table.regret(network, reference, split, dataset=dataset) == 0
+            assert metrics.hash == table.hashes(table.rows(network))[0]
+
+    def test_regret_is_refused_where_the_best_network_is_unknown(self, table: Table) -> None:
+        for reference, dataset, split, names in _rankings(table, complete=False):
+            with pytest.raises(OutOfDomainError):
+                table.best(reference, split, dataset=dataset)
+            with pytest.raises(OutOfDomainError):
+                table.regret(names, reference, split, dataset=dataset)
 
     def test_objectives_refer_to_data_sets_of_table(self, table: Table) -> None:
         for objective in table.objectives:
@@ -125,13 +133,21 @@ class TableConformance:
         table.verify()
 
 
-def _known(table: Table, reference: str) -> Iterator[tuple[str, Literal["validation", "test"]]]:
-    """Yield the data sets and splits for which all networks of a reference have values at the full budget."""
-    for dataset in table.datasets:
-        for split in SPLITS:
-            values = table.values(f"{split}_accuracy", dataset=dataset)[table.members(reference)]
-            if not np.isnan(values).all(axis=1).any():
-                yield dataset, split
+def _rankings(table: Table, complete: bool) -> Iterator[tuple[str, str, Literal["validation", "test"], list[str]]]:
+    """Yield references, data sets and splits, and the identifiers of the networks that are compared there.
+
+    Args:
+        table: the table. It may lack accuracies of some or all networks.
+        complete: yield the references whose networks all have accuracies at the full budget; otherwise, the others.
+            The reference "present" consists of the networks that have one, so it is complete unless none has.
+    """
+    spaces = dict.fromkeys((*table.spaces, table.keys.WHOLE, *table.keys.PARTS))
+    for dataset, split in product(table.datasets, SPLITS):
+        lacks_value = np.asarray(np.isnan(table.values(f"{split}_accuracy", dataset=dataset)).all(axis=1))
+        members = {name: table.members(name) for name in spaces} | {PRESENT: np.flatnonzero(~lacks_value)}
+        for reference, rows in members.items():
+            if len(rows) and bool(lacks_value[rows].any()) != complete:
+                yield reference, dataset, split, table.hashes(rows)
 
 
 def _mean(values: np.ndarray) -> float:

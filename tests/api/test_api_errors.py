@@ -1,7 +1,9 @@
 """Errors of the drop-in for `nasbench.api`, and specs changed after construction."""
 
 import numpy as np
+import pandas as pd
 import pytest
+from refusals import refuses
 from small_official import INCEPTION
 
 import nasbench1shot1 as nb
@@ -53,6 +55,29 @@ def test_pruning_comes_before_the_limits(nasbench) -> None:
     spec = api.ModelSpec(matrix, [INPUT, "a", "b", "c", CONV1, *"defgh", OUTPUT])
     assert nasbench.is_valid(spec)
     assert nasbench.query(spec)["module_operations"] == [INPUT, CONV1, OUTPUT]
+
+
+def test_missing_half_way_values_are_blamed_on_the_cell_that_lacks_them() -> None:
+    """The first cell of s1 lacks them, the second one has them in one of two repeats, and no cell at 4 epochs."""
+    space = nb.search_space("s1")
+    frame = pd.DataFrame({"architecture": [str(arch) for arch in space.architectures("unique")], "epochs": 108})
+    frame = pd.concat([frame.assign(repeat=0), frame.assign(repeat=1), frame.assign(repeat=0, epochs=4)])
+    texts = list(dict.fromkeys(frame["architecture"]))
+    is_known = (frame["epochs"] == 108) & (frame["architecture"] != texts[0])
+    is_known &= (frame["architecture"] != texts[1]) | (frame["repeat"] == 1)
+    frame = frame.assign(
+        test_accuracy=0.9, halfway_test_accuracy=np.where(is_known, 0.5 + 0.1 * frame["repeat"], np.nan)
+    )
+    table = nb.table_from_frame(frame.reset_index(drop=True), space=space)
+    first, second = (table.network(int(row)) for row in table.rows(texts[:2]))
+    specs = [api.ModelSpec(cell.matrix, list(cell.ops)) for cell in (first, second)]
+    asked = api.NASBench(table, seed=0)
+    with refuses(nb.OutOfDomainError, table.id, first.hash, "half-way", 108, "stop_halfway=False"):
+        asked.query(specs[0], stop_halfway=True)
+    assert {asked.query(specs[1], stop_halfway=True)["test_accuracy"] for _ in range(20)} == {0.6}
+    with refuses(nb.OutOfDomainError, table.id, "half-way", "4 epochs") as caught:
+        asked.query(specs[1], epochs=4, stop_halfway=True)
+    assert second.hash not in str(caught.value)
 
 
 @pytest.mark.parametrize("epochs", [0, 5, 107, -4, "108", None, 108.5])

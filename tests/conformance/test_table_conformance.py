@@ -7,6 +7,8 @@ import pytest
 import nasbench1shot1 as nb
 from nasbench1shot1.conformance.table import TableConformance
 
+ACCURACIES = ("validation_accuracy", "test_accuracy")
+
 
 class TestEmbedded(TableConformance):
     @pytest.fixture
@@ -43,13 +45,26 @@ def with_gaps(frame: pandas.DataFrame) -> pandas.DataFrame:
     return frame.assign(**{name: frame[name].where(place != lacking) for name, lacking in gaps.items()})
 
 
-@pytest.fixture(scope="module", params=["whole", "gaps", "no test accuracies"])
+@pytest.fixture(
+    scope="module",
+    params=["whole", "gaps", "unknown cells", "no test accuracies", "only times", "means", "fewer repeats"],
+)
 def incomplete(request: pytest.FixtureRequest) -> nb.Table:
     frame = trainings()
     if request.param == "gaps":
         frame = with_gaps(frame)
+    elif request.param == "unknown cells":  # so the best cell of each reference is unknown
+        is_known = frame["architecture"] != frame["architecture"][0]
+        frame = frame.assign(**{name: frame[name].where(is_known) for name in ACCURACIES}, training_time=8.0)
     elif request.param == "no test accuracies":
         frame = frame.drop(columns="test_accuracy")
+    elif request.param == "only times":
+        frame = frame.drop(columns=list(ACCURACIES)).assign(training_time=8.0)
+    elif request.param == "means":  # of validation accuracies, beside single repeats of test accuracies
+        means = frame.groupby("architecture", as_index=False)["validation_accuracy"].mean().assign(repeat="mean")
+        frame = pandas.concat([frame.drop(columns="validation_accuracy"), means.assign(epochs=108)], ignore_index=True)
+    elif request.param == "fewer repeats":
+        frame = frame.assign(validation_accuracy=frame["validation_accuracy"].where(frame["repeat"] < 2))
     return nb.table_from_frame(frame, space=nb.search_space("s1"))
 
 
@@ -57,3 +72,18 @@ class TestIncomplete(TableConformance):
     @pytest.fixture
     def table(self, incomplete: nb.Table) -> nb.Table:
         return incomplete
+
+
+def test_the_suite_finds_a_wrong_regret_of_a_table_with_unknown_cells(monkeypatch: pytest.MonkeyPatch) -> None:
+    frame = trainings()
+    lacking = frame.assign(**{name: frame[name].where(frame.index > 0) for name in ACCURACIES}).query("repeat == 0")
+    table, suite = nb.table_from_frame(lacking, space=nb.search_space("s1")), TableConformance()
+    suite.test_regret_is_non_negative_and_zero_for_best_network(table)
+    suite.test_regret_is_refused_where_the_best_network_is_unknown(table)
+    right = nb.Table.regret
+    monkeypatch.setattr(nb.Table, "regret", lambda *asked, **more: right(*asked, **more) + 0.01)
+    with pytest.raises(AssertionError):
+        suite.test_regret_is_non_negative_and_zero_for_best_network(table)
+    monkeypatch.setattr(nb.Table, "best", lambda *asked, **more: None)
+    with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
+        suite.test_regret_is_refused_where_the_best_network_is_unknown(table)
