@@ -253,6 +253,7 @@ def _caption(tasks: Tasks, is_of_tasks: bool, ranks: AverageRanks | None = None)
         *dict.fromkeys(map(_marks_sentence, own)),
         _ranks_sentence(ranks) if ranks else "",
         f"Benchmark table: {tables_text(tasks, with_curves=not is_of_tasks)}. {_references(tasks)}",
+        *_bounds(tasks),
         *dict.fromkeys(progress_text(comparison) for comparison in own),
     ]
     return " ".join(filter(None, sentences))
@@ -274,7 +275,13 @@ def _marks_sentence(comparison: Comparison) -> str:
 
 def _references(tasks: Tasks) -> str:
     space = "the same space" if len({own.space for own in tasks.values()}) > 1 else None
-    return f"Regret: {'; '.join(dict.fromkeys(reference_text(own, space) for own in tasks.values()))}."
+    found = {name: reference_text(own, space) for name, own in tasks.items()}
+    return f"Regret: {_by_task(found, tasks)}."
+
+
+def _bounds(tasks: Tasks) -> list[str]:
+    """Return sentences about the bounds of the tasks that have any."""
+    return texts_per_task(tasks, lambda own: [own.baseline.sentence if own.baseline else ""])
 
 
 def _common_sentence(tasks: Tasks) -> str:
@@ -293,10 +300,13 @@ def _anytime_sentence(tasks: Tasks) -> str:
 
 
 def _by_task(texts: Mapping[str, str], tasks: Tasks) -> str:
-    """Return the text that all tasks share, or else the known text of each task with its name."""
+    """Return the text that all tasks share, or else the different texts, each with the names of its tasks."""
     if len(texts) == len(tasks) and len(set(texts.values())) == 1:
         return next(iter(texts.values()))
-    return "; ".join(f"{text} ({name})" for name, text in texts.items())
+    names = dict[str, list[str]]()
+    for name, text in texts.items():
+        names.setdefault(text, []).append(name)
+    return "; ".join(f"{text} ({', '.join(of)})" for text, of in names.items())
 
 
 def _ranks_sentence(ranks: AverageRanks) -> str:
@@ -312,7 +322,7 @@ def methods_text(tasks: Tasks, ranks: AverageRanks | None = None) -> str:
     """Return a paragraph on how runs were compared, for the section on methods of a paper.
 
     It names seeds, budgets and sizes of the searches, tables, measured or predicted values, the reference of the
-    regret, clock, numbers of runs, statistics, tests and corrections, and versions.
+    regret, bounds, clock, numbers of runs, statistics, tests and corrections, and versions.
     """
     own, each = list(tasks.values()), next(iter(tasks.values()))
     counts = dict.fromkeys(map(counts_text, own))
@@ -327,7 +337,9 @@ def methods_text(tasks: Tasks, ranks: AverageRanks | None = None) -> str:
         clock,
         f"Number of searches of each method: {next(iter(counts)) if len(counts) == 1 else '; '.join(per_task)}.",
         f"Architectures were scored on {tables_text(tasks)}.",
-        f"{_references(tasks)} The final regret is the regret of the architecture that a search prefers at its end.",
+        _references(tasks),
+        *_bounds(tasks),
+        "The final regret is the regret of the architecture that a search prefers at its end.",
         *texts_per_task(tasks, lambda own: [objective_text(own)]),
         _common_sentence(tasks),
         _anytime_sentence(tasks),

@@ -24,6 +24,9 @@ SPARSE_DECIMALS = 3
 FEWEST = 3
 """Minimum number of architectures for a correlation; with two, every correlation is 1 or -1."""
 LABELS = ("predicted values", "true errors")
+MORE_IMAGES = "evaluate on more images, or use weights of another epoch"
+ADVICE = (MORE_IMAGES, "give architectures whose true errors differ")
+"""What to do in error messages if all predicted values, or all true errors, are equal."""
 MOST_RESAMPLES, FEWEST_RESAMPLES, SORTED_VALUES = 1000, 100, 4_000_000
 
 
@@ -35,6 +38,7 @@ class Comparison:
         predicted: (A,) float64, such as one-shot errors (fractions) or one-shot losses (nats).
         true: (A,) float64, true errors as fractions.
         labels: names of predicted values and true errors in error messages.
+        advice: what to do in error messages if one of the two sides is constant.
 
     Raises:
         InvalidInputError: the lengths differ, there are no architectures, or a value is NaN or infinite.
@@ -43,6 +47,7 @@ class Comparison:
     predicted: Floats
     true: Floats
     labels: tuple[str, str] = LABELS
+    advice: tuple[str, str] = ADVICE
 
     def __post_init__(self) -> None:
         """Check both sides."""
@@ -84,8 +89,10 @@ class Comparison:
         return {}
 
 
-def _comparison(predicted: ArrayLike, true: ArrayLike, labels: tuple[str, str]) -> Comparison:
-    return Comparison(np.asarray(predicted, np.float64), np.asarray(true, np.float64), labels)
+def _comparison(
+    predicted: ArrayLike, true: ArrayLike, labels: tuple[str, str], advice: tuple[str, str] = ADVICE
+) -> Comparison:
+    return Comparison(np.asarray(predicted, np.float64), np.asarray(true, np.float64), labels, advice)
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,18 +180,14 @@ def _correlation(
     true, rounded = (true, "") if decimals is None else (np.round(true, decimals), "rounded ")
     value = coefficient(predicted, true)
     if np.isnan(value):
-        raise _undefined(predicted, true, (comparison.labels[0], rounded + comparison.labels[1]))
+        raise _undefined(predicted, true, (comparison.labels[0], rounded + comparison.labels[1]), comparison.advice)
     return value
 
 
-def _undefined(predicted: Floats, true: Floats, labels: tuple[str, str]) -> InvalidInputError:
+def _undefined(predicted: Floats, true: Floats, labels: tuple[str, str], advice: tuple[str, str]) -> InvalidInputError:
     # If both sides vary, only Pearson's r can be undefined, because of the side with the smaller relative variation.
     spread = [float(np.ptp(side)) / float(np.abs(side).max() or 1) for side in (predicted, true)]
-    side, name, what = (
-        (predicted, labels[0], "evaluate on more images, or use weights of another epoch")
-        if spread[0] <= spread[1]
-        else (true, labels[1], "give architectures whose true errors differ")
-    )
+    side, name, what = (predicted, labels[0], advice[0]) if spread[0] <= spread[1] else (true, labels[1], advice[1])
     extent = "" if not varies(side) else " up to rounding"
     return InvalidInputError(
         f"all {len(side):,} {name} are equal{extent} ({side[0]:.6g}), so their correlation is undefined: {what}"
@@ -262,6 +265,7 @@ def evaluate(
     true: ArrayLike,
     criteria: Iterable[str] = tuple(CRITERIA),
     labels: tuple[str, str] = LABELS,
+    advice: tuple[str, str] = ADVICE,
 ) -> dict[str, float]:
     """Return the values of criteria for one ranking; all criteria share one sort.
 
@@ -270,6 +274,7 @@ def evaluate(
         true: (A,) true errors as fractions.
         criteria: names from `CRITERIA`. Default: all criteria.
         labels: names of predicted and true values in error messages, such as ("one-shot errors", "true errors").
+        advice: what to do in error messages if all predicted, or all true values are equal.
 
     Returns:
         The value of each criterion, in the given order.
@@ -278,7 +283,7 @@ def evaluate(
         InvalidInputError: a value is NaN or infinite, lengths differ, a name is unknown, or a requested correlation is
             undefined because one side is constant or fewer than 3 architectures are given.
     """
-    comparison = _comparison(predicted, true, labels)
+    comparison = _comparison(predicted, true, labels, advice)
     return {criterion.name: criterion.measure(comparison) for criterion in named_criteria(criteria)}
 
 

@@ -148,9 +148,16 @@ class Ranking(RunRecord):
     def blocks(self, epoch: int) -> dict[str, NDArray[np.float32]]:
         """Read the mean errors and losses of an evaluated epoch on blocks of images, (W, B) each.
 
-        Raises the errors of `scores`.
+        Raises the errors of `scores`. Files of records leave these scores out.
         """
-        return self._arrays(blocks_path(self.folder, epoch), epoch, "blocks_sha256", BLOCK_COLUMNS)
+        path = blocks_path(self.folder, epoch)
+        if epoch in self.scored_epochs and not path.exists():
+            raise DamagedFileError(
+                f"{path} is missing, and files of records leave out such scores on blocks of images: copy it from the "
+                f"folder in which the search was ranked, or rank the search again; the result, the reliability, is in "
+                f"{RELIABILITY}"
+            )
+        return self._arrays(path, epoch, "blocks_sha256", BLOCK_COLUMNS)
 
     def _arrays(self, path: Path, epoch: int, digest: str, columns: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
         """Read the arrays of an epoch's file, whose SHA-256 its line records in the field `digest`."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from nasbench1shot1.experiments.correlation.criteria import evaluate
+from nasbench1shot1.experiments.correlation.criteria import MORE_IMAGES, evaluate
 from nasbench1shot1.ground.bootstrap import percentile_interval
 from nasbench1shot1.ground.errors import InvalidInputError
 
@@ -201,8 +201,10 @@ def _agreement(values: Values, size: int, permutations: list[NDArray[np.int64]])
     sums = np.concatenate([block @ halves for block in _blocks(values)])
     means = np.round(sums / size, DECIMALS)
     labels = (f"means over {size} columns", f"means over {size} other columns")
+    advice = (MORE_IMAGES, MORE_IMAGES)  # both halves are one-shot errors or losses
     agreements = [
-        evaluate(means[:, i], means[:, i + 1], ["spearman"], labels)["spearman"] for i in range(0, means.shape[1], 2)
+        evaluate(means[:, i], means[:, i + 1], ["spearman"], labels, advice)["spearman"]
+        for i in range(0, means.shape[1], 2)
     ]
     low, high = percentile_interval(agreements, tail=0.025)
     return SplitHalf(float(np.mean(agreements)), float(low), float(high))

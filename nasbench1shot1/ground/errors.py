@@ -102,7 +102,7 @@ def _in_shell(values: Mapping[str, object]) -> str:
 
 
 def _in_python(values: Mapping[str, object]) -> str:
-    return ", ".join(f"{_argument(name)}={_literal(str(value))}" for name, value in values.items())
+    return ", ".join(f"{_argument(name)}={_literal(value)}" for name, value in values.items())
 
 
 def _argument(name: str) -> str:
@@ -173,10 +173,10 @@ def _is_literal(value: str) -> bool:
     return True
 
 
-def _literal(value: str) -> str:
-    if _is_literal(value):
-        return value
-    return _in_quotes(value)
+def _literal(value: object) -> str:
+    """Write a value as Python does; texts and paths are in quotes, even if they consist of digits."""
+    text = str(value)
+    return text if _is_literal(text) and not isinstance(value, str | Path) else _in_quotes(text)
 
 
 def _in_quotes(text: str) -> str:

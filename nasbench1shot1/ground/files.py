@@ -82,7 +82,7 @@ def as_path(value: str | os.PathLike[str], name: str, is_option: bool = False) -
         is_text = isinstance(value, str | os.PathLike)
         shown = shorten(str(value), 200)
         if is_option:
-            named = quoted_option(name, shown) if is_text else option(name, shown)
+            named = quoted_option(name, shown) if is_text else option(name, shown if shown != str(value) else value)
         else:
             named = f"{name} '{shown}'" if is_text else f"{name} {shown}"
         raise InvalidInputError(f"{named} is not a usable path ({_path_fault(error)}): give another") from error

@@ -1,7 +1,7 @@
 """Contexts in which a run's folder is written: a new folder, or one that is resumed."""
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
@@ -77,16 +77,17 @@ def _make(folder: Path) -> None:
         raise write_error(folder, error) from error
 
 
-def check_is_new(folder: Path, replace: str = "") -> None:
+def check_is_new(folder: Path, replace: Callable[[], str] = str) -> None:
     """Raise InvalidInputError if a folder has other content than files that a killed process left.
 
     Args:
         folder: the folder of a new run.
-        replace: beginning of the advice for a folder that holds a run.
+        replace: returns the beginning of the advice for a folder that holds a run. It is only called for a folder with
+            other content, because it opens what is there. Default: no advice.
     """
     if (folder.exists() and not folder.is_dir()) or not is_aborted_start(folder):
         names = list_names(folder)
-        raise occupied_error(folder, CONFIG in names, {CONFIG, SUMMARY} <= names, replace)
+        raise occupied_error(folder, CONFIG in names, {CONFIG, SUMMARY} <= names, replace())
 
 
 def occupied_error(folder: Path, is_run: bool, is_finished: bool, replace: str = "") -> InvalidInputError:

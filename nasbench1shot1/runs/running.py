@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -77,7 +78,7 @@ def start_run(
         begun = kind.begin(options, None)  # first, because errors in options come before errors about the folder
         with moved_aside(folder, overwrite, kind.REPLACES) as recorded:
             _check_is_no_other(kind, folder, options)
-            check_is_new(folder, replace_advice(folder, kind.REPLACES))
+            check_is_new(folder, partial(replace_advice, folder, kind.REPLACES))
             record = kind.record_class(options)
             with new_run(folder, kind.WRITER, record) as writer:
                 writer.after_record = recorded

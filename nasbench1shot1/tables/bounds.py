@@ -60,7 +60,7 @@ class Limit:
     def option(self) -> str:
         """The option that sets this limit, for messages."""
         own = next((name for name, metric in OPTIONS.items() if metric == self.metric), None)
-        return options({own: _digits(self.most)}) if own else quoted_option("max", str(self))
+        return options({own: _number(self.most)}) if own else quoted_option("max", str(self))
 
 
 @dataclass(frozen=True)
@@ -222,8 +222,12 @@ def _parse_limit(text: str, name: str) -> Limit:
     return Limit(match[1], most, match[2] or "")
 
 
+def _number(value: float) -> int | float:
+    """Return a number as an integer if it is whole."""
+    return int(value) if value.is_integer() and abs(value) < 2**53 else value
+
+
 def _digits(value: float, grouped: bool = False) -> str:
     """Return a number without needless digits, which `float` reads back if it is not grouped."""
-    if value.is_integer() and abs(value) < 2**53:
-        return f"{int(value):,}" if grouped else str(int(value))
-    return repr(value)
+    number = _number(value)
+    return f"{number:,}" if grouped and isinstance(number, int) else repr(number)

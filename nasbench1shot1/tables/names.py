@@ -1,6 +1,7 @@
 """Named tables: the tables that come with benchmarks, and tables imported into the data folder."""
 
 import os
+import shlex
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
@@ -114,9 +115,14 @@ def _checked_folder(path: Path) -> Path:
 
 
 def _import_advice(path: Path) -> str:
+    """Return how to use an official file, or a folder of files: import it, then give the table's name or folder."""
     from nasbench1shot1.tables.formats import table_name
 
-    return f"run `nb1shot1 table import {path}`, then give the table's name, {table_name(path)}"
+    name, command = table_name(path), f"nb1shot1 table import {shlex.quote(str(path))}"
+    if resolve_table_name(name) == name:
+        return f"run `{command}`, then give the table's name, {name}"
+    folder = tables_folder() / name
+    return f"run `{command}`, then give the table's folder, {folder}, because '{name}' is also in the current folder"
 
 
 def _no_table_error(asked: str) -> InvalidInputError:

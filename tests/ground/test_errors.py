@@ -1,7 +1,9 @@
 """Messages of errors: one line of bounded length, whatever value is in them."""
 
 import pickle
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 from nasbench1shot1.api.statistics import UnknownCellError
@@ -61,6 +63,10 @@ def test_errors_can_be_pickled(kind: type[UserError]) -> None:
         (option("scale", "quick"), "--scale quick", 'scale="quick"'),
         (option("resume", "runs/a b"), "--resume 'runs/a b'", 'resume="runs/a b"'),
         (option("out", 'a "b" \n'), "--out 'a \"b\" \\n'", "out='a \"b\" \\n'"),
+        (option("resume", Path("123")), "--resume 123", 'resume="123"'),
+        (option("table", "1e5"), "--table 1e5", 'table="1e5"'),
+        (option("out", "None"), "--out None", 'out="None"'),
+        (option("workers", np.int64(2)), "--workers 2", "workers=2"),
         (quoted_option("images", "many"), "--images 'many'", 'images="many"'),
         (value_of("batch_size"), "--batch-size", "batch_size"),
         (switch("hessian_eigenvalue"), "--hessian-eigenvalue", "hessian_eigenvalue=True"),

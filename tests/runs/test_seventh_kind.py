@@ -10,7 +10,7 @@ from pi_estimate.estimating import PiEstimate, estimate_pi
 from rich.console import Console
 
 import nasbench1shot1 as nb
-from nasbench1shot1.runs import opening
+from nasbench1shot1.runs import opening, overwriting
 
 QUIET = Console(quiet=True)
 KILLED = """
@@ -74,6 +74,19 @@ def test_the_life_cycle_of_all_kinds(whole, tmp_path, monkeypatch):
     other = estimate_pi(out=run.folder, overwrite=True, seed=7, console=QUIET)
     assert other.config["seed"] == 7 and [path.name for path in run.folder.parent.iterdir()] == ["pi-0"]
     assert type(nb.open_run(run.folder)) is PiEstimate
+
+
+def test_a_new_folder_is_not_opened_for_the_advice_on_replacing_a_run(tmp_path, monkeypatch):
+    opened = list[Path]()
+    monkeypatch.setattr(overwriting, "open_run", lambda folder: opened.append(folder) or nb.open_run(folder))
+    (tmp_path / "empty").mkdir()
+    for name in ("new", "empty"):
+        assert estimate_pi(out=tmp_path / name, batches=1, console=QUIET).is_finished
+    assert opened == []
+    monkeypatch.setitem(opening.KINDS, PiEstimate.KIND, "pi_estimate.estimating:PiEstimate")
+    with pytest.raises(nb.InvalidInputError, match="finished run: replace it with overwrite=True, or choose"):
+        estimate_pi(out=tmp_path / "new", batches=1)
+    assert tmp_path / "new" in opened
 
 
 def test_data_that_changed_and_damaged_lines_are_refused(whole, tmp_path, monkeypatch):

@@ -25,7 +25,7 @@ from nasbench1shot1.tables import importing
 from nasbench1shot1.tables.columns import stored_column
 from nasbench1shot1.tables.formats import compact
 from nasbench1shot1.tables.importing import ImportBar, import_table, open_official
-from nasbench1shot1.tables.names import tables_folder
+from nasbench1shot1.tables.names import name_of_folder, tables_folder
 from nasbench1shot1.tables.table import load_table
 
 EXCERPT = Path(__file__).parent / "data" / "ecnas_4V9E_excerpt.tfrecord"
@@ -110,6 +110,29 @@ def test_folders_and_names_are_opened_without_import(file: Path, tmp_path: Path)
         open_official(tmp_path / "none")
     with pytest.raises(InvalidInputError, match=r"none\.tfrecord.*only108"):
         open_official(tmp_path / "none.tfrecord")
+
+
+@pytest.mark.parametrize("kind", ["file", "archive"])
+def test_a_name_that_also_means_its_source_is_replaced_by_the_folder_of_the_table(
+    kind: str, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file without a suffix, or the folder of an archive, hides the table of its name in the current folder."""
+    monkeypatch.chdir(tmp_path)
+    here, folder = Path("mydata"), tables_folder() / "mydata"
+    if kind == "file":
+        here.write_bytes(file.read_bytes())
+        import_table(here, folder, report=lambda line: None)
+    else:
+        here.mkdir()
+        (here / "meta.pickle.pbz2").touch()
+    for named in ("mydata", "./mydata"):
+        with refuses(InvalidInputError, here.absolute(), folder, "current folder"):
+            load_table(named)
+    if kind == "file":
+        assert load_table(str(folder)).id == load_table(name_of_folder(folder)).id
+    monkeypatch.chdir(tmp_path.parent)
+    with pytest.raises(InvalidInputError, match=r"then give the table's name, mydata$"):
+        load_table(tmp_path / "mydata")
 
 
 def test_real_records_of_another_project_are_imported(capsys: pytest.CaptureFixture[str]) -> None:
