@@ -64,9 +64,10 @@ class BlackBoxOptimizer(ABC):
 
     @classmethod
     def unused_options(cls, hyperparameters: Any) -> Mapping[str, str]:
-        """Return options, common or its own, that have no effect on the method, with the reason: "because …".
+        """Return the options, common or own, that have no effect on the method, each with a reason.
 
-        Giving one of them is refused. A method that never trains at `epochs` returns this option.
+        Giving such an option raises an error, which says "because" and the reason. A method that never trains at
+        `epochs` returns this option.
         """
         return {}
 

@@ -71,7 +71,7 @@ def options_of(record: Any, options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def check_used(options: RunOptions, given: Mapping[str, Any], usual: Mapping[str, Any]) -> None:
-    """Raise InvalidInputError for a given option that the method does not use (`unused_options`).
+    """Raise InvalidInputError if an option is given that the method does not use (`unused_options`).
 
     Args:
         options: the resolved options.

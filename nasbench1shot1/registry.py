@@ -374,10 +374,10 @@ def table_of_run(
 
 
 def default_table(config: Mapping[str, Any]) -> str | None:
-    """Return the name of the table on which a run is scored if the user names none; None for $NB1SHOT1_TABLE.
+    """Return the name of the table on which a run is scored by default; None means the table in $NB1SHOT1_TABLE.
 
-    This variable selects the table of runs on spaces without a table of their own. Without it, it is the table on which
-    the run was searched, or else the table of its space.
+    The variable applies only to spaces without a table of their own. If it does not apply or is not set, the default is
+    the table that the run recorded, or else the table of its space.
 
     Args:
         config: the run's configuration, as for `table_of_run`. If its space belongs to a module that is not imported,

@@ -26,7 +26,7 @@ FEWEST = 3
 LABELS = ("predicted values", "true errors")
 MORE_IMAGES = "evaluate on more images, or use weights of another epoch"
 ADVICE = (MORE_IMAGES, "give architectures whose true errors differ")
-"""What to do in error messages if all predicted values, or all true errors, are equal."""
+"""Advice in error messages if all predicted values, or all true errors, are equal."""
 MOST_RESAMPLES, FEWEST_RESAMPLES, SORTED_VALUES = 1000, 100, 4_000_000
 
 
@@ -38,7 +38,7 @@ class Comparison:
         predicted: (A,) float64, such as one-shot errors (fractions) or one-shot losses (nats).
         true: (A,) float64, true errors as fractions.
         labels: names of predicted values and true errors in error messages.
-        advice: what to do in error messages if one of the two sides is constant.
+        advice: advice in error messages if one of the two sides is constant.
 
     Raises:
         InvalidInputError: the lengths differ, there are no architectures, or a value is NaN or infinite.
@@ -274,7 +274,7 @@ def evaluate(
         true: (A,) true errors as fractions.
         criteria: names from `CRITERIA`. Default: all criteria.
         labels: names of predicted and true values in error messages, such as ("one-shot errors", "true errors").
-        advice: what to do in error messages if all predicted, or all true values are equal.
+        advice: advice in error messages if all predicted values, or all true values, are equal.
 
     Returns:
         The value of each criterion, in the given order.

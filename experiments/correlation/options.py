@@ -49,7 +49,8 @@ class RankingOptions(PictureOptions, BoundOptions):
     seed: Annotated[int, Range(0)] = 0
     """Random seed for the images, the sampled architectures and the bootstrap."""
     table: TableName | None = None
-    """Folder or name of the table with the true errors. Default: $NB1SHOT1_TABLE, or else the table of the search."""
+    """Folder or name of the table with the true errors. Default: $NB1SHOT1_TABLE on spaces without
+    a table of their own, or else the table of the search."""
     device: Device = "auto"
     """Device to compute on; auto selects a GPU if there is one."""
     threads: Annotated[int | None, Range(1, MOST_THREADS)] = None

@@ -153,9 +153,8 @@ class Ranking(RunRecord):
         path = blocks_path(self.folder, epoch)
         if epoch in self.scored_epochs and not path.exists():
             raise DamagedFileError(
-                f"{path} is missing, and files of records leave out such scores on blocks of images: copy it from the "
-                f"folder in which the search was ranked, or rank the search again; the result, the reliability, is in "
-                f"{RELIABILITY}"
+                f"{path} is missing (files of records leave out scores on blocks of images): copy it from the folder "
+                f"of the original ranking, or rank the search again; the resulting reliability is in {RELIABILITY}"
             )
         return self._arrays(path, epoch, "blocks_sha256", BLOCK_COLUMNS)
 

@@ -386,7 +386,7 @@ PROXY = JobKind(
 
 
 def _used_options(options: Options) -> dict[str, Any]:
-    """Return options without the number of epochs if the optimizer does not use it; other curves of the figure do."""
+    """Return options without `epochs` if the optimizer does not use it; other curves of the figure may."""
     found = black_box_options({name: value for name, value in options.items() if name != "epochs"})
     unused = found.method.unused_options(found.own)
     return {name: value for name, value in options.items() if name not in unused}

@@ -52,8 +52,8 @@ _MEMORY = 2**27  # maximum number of bytes that decompression may need; these fi
 def pack(jobs: Sequence[FigureJob], path: Path, figure: str) -> int:
     """Write the records of all finished runs to a file, and return their number.
 
-    Λ is more than half of a search's record, so it is only part of the records of figures that show it. The same
-    records give the same bytes.
+    Λ is more than half of a search's record, so only the records of figures that show Λ contain it. The same records
+    give the same bytes.
 
     Args:
         jobs: the runs of a figure.

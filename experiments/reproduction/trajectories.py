@@ -62,7 +62,8 @@ class StudyResults(Results):
 class Trajectories(StudyResults):
     """The incumbents of all finished studies over simulated time, and of joined black-box studies.
 
-    If the table lacks a training time, the studies are over wall-clock time, which black-box studies do not have.
+    If the table lacks a training time, all studies are drawn over wall-clock time, and black-box studies cannot be
+    added, because they have none.
     """
 
     HEADINGS = ("panel", "curve", "repetitions", "test regret at the end", "budgets of the incumbents")

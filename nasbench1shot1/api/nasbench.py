@@ -145,7 +145,7 @@ class NASBench:
         return others[self._draw_number(len(others))] if others else {}
 
     def _no_halfway_error(self, row: int, epochs: int) -> OutOfDomainError:
-        """Return the error for half-way values that a row lacks, or the whole table at this budget."""
+        """Return the error for half-way values that a row, or the whole table, lacks at this budget."""
         if not self._read.metrics_at(epochs, halfway=True):
             at = f" at {epochs} epochs" if self._read.has_halfway else ""
             return OutOfDomainError(f"the table {self.table.id} has no half-way values{at}: set stop_halfway=False")

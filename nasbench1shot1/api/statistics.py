@@ -70,7 +70,7 @@ class RowReader:
         return any(metrics for (_, halfway), metrics in self._known.items() if halfway)
 
     def metrics_at(self, epochs: int, halfway: bool) -> tuple[str, ...]:
-        """Return the metrics that the table has at one of its budgets, for some rows at least."""
+        """Return the metrics that at least some rows have at a budget."""
         return self._known[epochs, halfway]
 
     def fixed(self, row: int) -> dict[str, Any]:

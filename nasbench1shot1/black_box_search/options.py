@@ -62,8 +62,8 @@ class BlackBoxConfig(PictureOptions, BoundOptions):
     """Number of trainings per search, instead of --seconds (NAS-Bench-1Shot1: 280); the clock of the study then counts
     trainings. Default: no limit, or 500 if the table has no training times."""
     epochs: Annotated[int | None, Range(1)] = None
-    """Training epochs of methods with a single budget; methods with brackets of budgets do not take it. Default: the
-    table's full budget."""
+    """Training epochs, for methods with a single budget. Hyperband, and BOHB without --budgets ignored, do not accept
+    it. Default: the table's full budget."""
     dataset: str | None = None
     """Data set of the search, if the table has several: cifar10, cifar100 or ImageNet16-120. Default: the first."""
     objective: Annotated[str, Form("METRIC")] | None = None

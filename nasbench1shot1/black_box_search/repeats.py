@@ -313,7 +313,7 @@ def with_table(options: BlackBoxOptions, table: Table, given: Mapping[str, Any])
             )
     changed: dict[str, Any] = {"seconds": None, "evaluations": config.evaluations or EVALUATIONS}
     known = table.epochs_of(objective.validation_metric, objective.validation)
-    if given.get("epochs") is None and known and _uses_epochs(options):
+    if given.get("epochs") is None and known:
         changed["epochs"] = known[-1]
     return replace(options, common=replace(config, **changed))
 
@@ -333,6 +333,6 @@ def with_dataset(options: BlackBoxOptions, table: Table) -> BlackBoxOptions:
         raise OutOfDomainError(
             f"the table {table.id} has no values for searches on {config.dataset}: choose {alternatives(found)}"
         )
-    if config.epochs is not None:
+    if config.epochs is not None and _uses_epochs(options):
         table.fidelity(config.epochs)  # raises OutOfDomainError for a missing budget
     return replace(options, common=replace(config, dataset=table.objective(config.dataset).dataset))

@@ -224,8 +224,8 @@ class TableTrainings:
         metric: the metric that guides the search, as in `Table.objective`. Default: validation accuracy.
         continuation: whether a training continues the longest shorter training of its row that has ended. It then
             uses the same repeat and costs only the difference. A mean over repeats counts as a training of any repeat.
-        suits: returns whether a training at a number of epochs has all values that its user needs. Another repeat is
-            drawn if it does not, unless no repeat does. Default: every training does.
+        suits: returns whether a drawn training has every required value at a number of epochs. If not, another repeat
+            is drawn. If no repeat qualifies, the first one drawn is returned. Default: every training qualifies.
     """
 
     def __init__(
@@ -316,7 +316,9 @@ class TableTrainings:
         """Return a training of the repeat of a shorter one, or of a drawn one if the table lacks it."""
         if before is not None and isinstance(before.repeat, int):
             with suppress(OutOfDomainError):
-                return self._look_up(row, query, before.repeat)
+                drawn = self._look_up(row, query, before.repeat)
+                if self._suits(drawn, query.epochs):
+                    return drawn
         return self._look_up(row, query, repeat)
 
     def _look_up(self, row: int, query: Query, repeat: int | None) -> Drawn:

@@ -43,8 +43,8 @@ class Report:
     runs: Annotated[Positional[tuple[Path, ...]], Form("RUN …")]
     """The folder of a run; with --html, also several folders."""
     table: TableName | None = None
-    """Folder or name of the table to score on. Default: $NB1SHOT1_TABLE, or else the run's own table;
-    with --html, the recorded regrets."""
+    """Folder or name of the table to score on. Default: $NB1SHOT1_TABLE on spaces without a table of their
+    own, or else the table of the run; with --html, the recorded regrets."""
     reference: Reference | None = None
     """Reference of the regret. present: the best network in the table, even if the table lacks part of the space.
     Default: the run's option."""

@@ -108,6 +108,9 @@ class TableConformance:
             with pytest.raises(OutOfDomainError):
                 table.regret(names, reference, split, dataset=dataset)
 
+    def test_some_reference_has_networks(self, table: Table) -> None:
+        assert any(next(_rankings(table, complete), None) for complete in (True, False))
+
     def test_objectives_refer_to_data_sets_of_table(self, table: Table) -> None:
         for objective in table.objectives:
             assert {objective.validation, objective.test} <= set(table.datasets)

@@ -204,7 +204,7 @@ def main_first(labels: Sequence[str] | str | None, default: Sequence[str]) -> li
 
 
 def in_legend(label: str) -> str:
-    """Return a label as matplotlib's legends show it: with a space before a first underscore, which would hide it."""
+    """Return a label with a space before a leading underscore, because legends hide labels that start with one."""
     return f" {label}" if label.startswith("_") else label
 
 

@@ -58,7 +58,7 @@ def load_plain_pickle(file: IO[bytes], where: str, *, encoding: str = "ASCII", m
 
 
 def _check_length(content: bytes, most_opcodes: int) -> None:
-    """Raise ValueError for a pickle with more opcodes, or with a larger place in its memo.
+    """Raise ValueError if a pickle has more opcodes, or an index in its memo above this number.
 
     This takes a third of the time of `pickletools.genops`, which also reads the arguments.
     """

@@ -169,7 +169,7 @@ class Objective:
         return Evaluation(arch, epochs, costs, drawn.result.seconds, end, name, violations=violations)
 
     def _draw(self, arch: Architecture, epochs: int, repeat: int | None) -> tuple[Drawn, tuple[float, ...]]:
-        """Return a training and its costs; after an OutOfDomainError, no draw and no training are left."""
+        """Return a training and its costs. After an OutOfDomainError, random state and trainings are as before."""
         query, before, drawn = Query(arch, epochs), self._draws.bit_generator.state, None
         try:
             drawn = self._trainings.draw(query, self._clock.now, repeat)

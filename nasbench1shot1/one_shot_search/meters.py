@@ -54,7 +54,7 @@ class Meter(Protocol):
         """Return the number of architectures whose scoring by shared weights is measured."""
 
     def evaluations(self, state: SearchState) -> Sequence[Mixing]:
-        """Return passes that measure the one-shot error; its cost is the mean of their costs."""
+        """Return the mixings to evaluate; the cost of the one-shot error is the mean of their costs."""
 
     def of(self, action: Callable[[], object]) -> Amount:
         """Return the cost of an action."""
@@ -143,9 +143,9 @@ class FlopMeter:
         return COUNTED_ARCHITECTURES
 
     def evaluations(self, state: SearchState) -> list[Mixing]:
-        """Return the mixing of the search or, if it computes a single path, those of 16 fixed networks of the space.
+        """Return the search's mixing or, for a single path, the mixings of 16 fixed networks of the space.
 
-        They are the networks that 16 Λ prefer, which are drawn with seed 0. The network that the search itself prefers
+        They are the networks that 16 values of Λ prefer, drawn with seed 0. The network that the search itself prefers
         after a few steps depends on rounding, which differs between processors. A single network would not represent
         the others: the most expensive one needs several times the FLOPs of the cheapest.
         """
@@ -173,8 +173,8 @@ class FlopMeter:
         """Return the mean FLOPs of a few steps per image.
 
         If a step of Λ follows only some steps of the weights, all steps up to the next step of Λ are counted. If the
-        first three counts are equal, they suffice; otherwise the method samples, and more are counted. Λ does not move:
-        what is sampled next would depend on rounding, which differs between processors.
+        first three counts are equal, they suffice; otherwise the method samples, and more are counted. Λ is
+        restored after each count: otherwise, later samples would depend on rounding, which differs between processors.
         """
         small = _with_batches_of(state, COUNTED_IMAGES - state.phase(epoch).batch_increase)
         steps, period, found, peaks = _endless(small, epoch), _period(state, epoch), list[Amount](), list[int]()

@@ -449,13 +449,13 @@ def check_schedule(config: SearchConfig, method: OneShotOptimizer, phases: Seque
 
 
 def _check_single_images(state: SearchState) -> None:
-    """Raise InvalidInputError if a batch has one image, and batch norm would get a single value per channel from it."""
+    """Raise InvalidInputError if a batch has a single image, and batch-norm would get one value per channel from it."""
     if not any(map(partial(_has_batch_of_one, state), state.phases)) or _fewest_pixels(state) > 1:
         return
     side, given = state.images.side, option("batch_size", state.config.batch_size)
     raise InvalidInputError(
-        f"with {given}, a training batch has a single image, and the supernet shrinks its {side} × {side} pixels to "
-        f"one, too few for batch norm: choose another {option('batch_size')} or {option('images_per_half')}, or larger "
+        f"with {given}, a training batch has a single image, whose {side} × {side} pixels the supernet reduces to one, "
+        f"too few for batch-norm: choose another {option('batch_size')} or {option('images_per_half')}, or larger "
         "images"
     )
 
@@ -471,7 +471,7 @@ def _has_batch_of_one(state: SearchState, phase: Phase) -> bool:
 
 @torch.no_grad()
 def _fewest_pixels(state: SearchState) -> int:
-    """Return the smallest number of values per channel that a batch-norm of the supernet gets from one image."""
+    """Return the smallest number of values per channel that a batch-norm layer of the supernet gets from one image."""
     pixels = [2]
 
     def note(layer: BatchNorm2d, x: Tensor) -> Tensor:
@@ -480,8 +480,10 @@ def _fewest_pixels(state: SearchState) -> int:
 
     net, side = state.net, state.images.side
     weights = to_tensors(net.space.one_hot(net.space.sample(np.random.default_rng(0))), state.method.device)
+    net.eval()  # layers of a user's own cell must not change their buffers
     with normalised_by(net, note):
         net.forward(torch.zeros(1, 3, side, side, device=state.method.device), weights)
+    net.train()
     return min(pixels)
 
 

@@ -82,8 +82,8 @@ def check_is_new(folder: Path, replace: Callable[[], str] = str) -> None:
 
     Args:
         folder: the folder of a new run.
-        replace: returns the beginning of the advice for a folder that holds a run. It is only called for a folder with
-            other content, because it opens what is there. Default: no advice.
+        replace: returns the beginning of the advice for a folder that holds a run. It is called only if the folder
+            has other content, because it opens that content. Default: no advice.
     """
     if (folder.exists() and not folder.is_dir()) or not is_aborted_start(folder):
         names = list_names(folder)

@@ -122,7 +122,7 @@ def _import_advice(path: Path) -> str:
     if resolve_table_name(name) == name:
         return f"run `{command}`, then give the table's name, {name}"
     folder = tables_folder() / name
-    return f"run `{command}`, then give the table's folder, {folder}, because '{name}' is also in the current folder"
+    return f"run `{command}`, then give the table's folder, {folder}, because the current folder also contains '{name}'"
 
 
 def _no_table_error(asked: str) -> InvalidInputError:

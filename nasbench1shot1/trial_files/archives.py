@@ -33,13 +33,13 @@ _LARGEST_RECORD = 2**27
 """Largest content of a file of one architecture in bytes, a hundred times that of the official ones."""
 _MOST_OPCODES = 1_000_000
 """Maximum number of opcodes in a file of one architecture or in `NATS_META`. A small file can consist of opcodes that
-take 250 bytes of memory each. Genuine files have at most 66,000 (`NATS_META` of the size space), and those of an
-architecture 48,000."""
+take 250 bytes of memory each. Genuine files have at most 66,000 opcodes (`NATS_META` of the size space); files of
+single architectures have at most 48,000."""
 _LARGEST_FILE, _LARGEST_RATIO, _ALWAYS = 2**34, 30, 2**22
 """Largest content in bytes of a single file of all architectures: the first number, and at most the second number times
-the file's own size plus the third number, so that a small file cannot fill the memory. The genuine topology file has 1
-GB. Its content is about 5 GB, 15,625 times that of a genuine record, and the size file's 3 GB. Genuine records have 2
-to 4 times as much content as their files, and `NATS_META` with its 1.4 MB 39 times as much."""
+the file's own size plus the third number, so that a small file cannot fill the memory. The genuine topology file
+has 1 GB. Its content is about 5 GB, 15,625 times that of one record; the content of the size file is about 3 GB.
+Records expand by a factor of 2 to 4, and `NATS_META` (1.4 MB) by a factor of 39."""
 _MOST_MEMBERS = 200_000
 _MD5_IN_NAME = re.compile(rf"NATS-[ts]ss-v\d+_\d+-([0-9a-f]{{5}}){re.escape(PBZ2)}")
 _BLOCK = 512  # of tar files
@@ -364,8 +364,8 @@ class _Limited(io.RawIOBase):
         self._left -= count
         if self._left < 0:
             raise DamagedFileError(
-                f"{self._path} has more than {self._most:,} bytes of content, too much for a file of NATS-Bench of its "
-                "size: copy or download it again"
+                f"{self._path} has more than {self._most:,} bytes of content, too much for a NATS-Bench file of "
+                "this size: copy or download it again"
             )
         return count
 

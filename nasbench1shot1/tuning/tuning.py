@@ -19,7 +19,6 @@ from nasbench1shot1.one_shot_search.options import (
     SearchConfig,
     SearchOptions,
     data_facts,
-    recorded_search,
     search_options,
     table_of_search,
 )
@@ -36,7 +35,13 @@ from nasbench1shot1.registry import (
 )
 from nasbench1shot1.runs.folder import CONFIG, CONFIG_SPACE
 from nasbench1shot1.runs.kind import Begun, Kind
-from nasbench1shot1.runs.options import check_ranges, check_unchanged, option_names, typed_options
+from nasbench1shot1.runs.options import (
+    check_ranges,
+    check_unchanged,
+    option_names,
+    recorded_options,
+    typed_options,
+)
 from nasbench1shot1.runs.running import run
 from nasbench1shot1.tables.table import Table, table_for
 from nasbench1shot1.tuning.config_spaces import check_searches, config_space, write_config_space
@@ -265,15 +270,15 @@ def _check_search(
 
 
 def _check_recorded(study: Study) -> None:
-    """Raise DamagedFileError if config.json lacks an option of every search, or if its value is impossible.
+    """Raise DamagedFileError if config.json lacks a shared option of the searches, or has an impossible value of one.
 
-    Hyperparameters and the options that the study sets are not recorded there; their defaults are checked instead.
+    Hyperparameters and the options that the study sets are not recorded there.
     """
-    records = (SearchConfig, optimizer(study.options.optimizer).Hyperparameters)
-    not_shared = {*SET_BY_THE_STUDY, *study.config_space}
-    usual = {field.name: field.default for record in records for field in fields(record) if field.name in not_shared}
-    settings = study_settings(study.options, study.options.brackets.budgets[0])
-    recorded_search({**usual, **study.shared_options, **settings}, study.folder / CONFIG)
+    settings, unrecorded = study_settings(study.options, study.options.brackets.budgets[0]), {*SET_BY_THE_STUDY}
+    unrecorded |= {*study.config_space}
+    for record in (SearchConfig, optimizer(study.options.optimizer).Hyperparameters):
+        usual = {field.name: field.default for field in fields(record) if field.name in unrecorded}
+        recorded_options(record, {**usual, **study.shared_options, **settings}, study.folder / CONFIG)
 
 
 def _check_shared(study: Study, given: Mapping[str, Any]) -> None:

@@ -69,7 +69,7 @@ class BOHB(Hyperband):
 
     @classmethod
     def unused_options(cls, hyperparameters: BOHBHyperparameters) -> Mapping[str, str]:
-        """Return `epochs`, unless the budgets of the brackets are ignored."""
+        """Return `epochs` as unused, unless the budgets of the brackets are ignored."""
         return {} if hyperparameters.budgets == "ignored" else super().unused_options(hyperparameters)
 
     def plan(self) -> Plan:

@@ -56,7 +56,7 @@ class Hyperband(TrialOptimizer):
 
     @classmethod
     def unused_options(cls, hyperparameters: Any) -> Mapping[str, str]:
-        """Return `epochs`, because the brackets train at the budgets of the table."""
+        """Return `epochs` as unused, because the brackets train at the budgets of the table."""
         return {"epochs": "the brackets of this method train at all budgets of the table"}
 
     def plan(self) -> Plan:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas
 import pytest
+from conftest import CHECKOUT
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 from refusals import exits, missing, refuses
@@ -25,14 +26,17 @@ from nasbench1shot1.black_box_search import studying
 from nasbench1shot1.display.colours import METHODS
 from nasbench1shot1.experiments.reproduction.black_box import BlackBoxResults
 from nasbench1shot1.experiments.reproduction.figure_jobs import open_figure
+from nasbench1shot1.experiments.reproduction.figures import FIGURES
 from nasbench1shot1.experiments.reproduction.kinds import FigureJob
 from nasbench1shot1.experiments.reproduction.parts import Curve
+from nasbench1shot1.experiments.reproduction.records import read_packed
 from nasbench1shot1.experiments.reproduction.reproducing import _check_data, check_recorded, reproduce
 from nasbench1shot1.experiments.reproduction.results import Found
 from nasbench1shot1.jobs import pool
 from nasbench1shot1.registry import BUILT_IN
 
 ALL = list(BUILT_IN["black_box_optimizers"])
+SHIPPED = sorted((CHECKOUT / "docs" / "records").glob("na[st]*-figure*"))
 
 
 def planned(name: str, out: Path, *, scale: str = "full", only: Sequence[str] = (), **given: Any) -> list[Any]:
@@ -59,6 +63,23 @@ def drawn(name: str, out: Path, **given: Any) -> tuple[pandas.DataFrame, str]:
 
 def all_text(canvas: Figure) -> str:
     return " ".join(text.get_text() for text in canvas.findobj(Text))
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.name)
+def test_the_shipped_studies_have_the_budgets_of_the_figures(path, tmp_path):
+    """Otherwise, their records are refused."""
+    packed = read_packed(path)
+    recorded = {name: json.loads(files["config.json"])["options"] for name, files in packed.runs.items()}
+    space = next(iter(recorded.values()))["space"]
+    given = {"space": space} if FIGURES[packed.figure].takes_space else {}
+
+    def call(function, *arguments):
+        return function(*arguments)
+
+    figure = open_figure(packed.figure).on_table("quick", given, call)
+    jobs = {job.name: job for job in figure.jobs("quick", tmp_path, given, None, call)}
+    for name, config in recorded.items():
+        assert jobs[name].options["epochs"] == config["epochs"]
 
 
 def with_curves(one: Found, names: Sequence[str]) -> list[Found]:

@@ -204,6 +204,18 @@ def test_a_refused_repeat_is_not_kept_for_the_next_call(tmp_path: Path) -> None:
     assert {answer and answer.repeat for answer in found} == {2}
 
 
+def test_a_training_that_cannot_be_continued_with_all_metrics_is_drawn_anew(tmp_path: Path) -> None:
+    """Repeat 0 has no loss at the full budget, so a training of repeat 0 is not continued, but replaced."""
+    accuracies, losses = np.full((CELLS, len(BUDGETS), 2), 0.5), np.ones((CELLS, len(BUDGETS), 2))
+    losses[:, -1, 0] = np.nan
+    table = saved(s1_table(accuracies, accuracies, others={LOSS: losses}), tmp_path / "table")
+    metrics = ["validation_accuracy", "own_loss"]
+    function = nb.objective("s1", table=table, objective=metrics, seconds=1e5, continuation=True)
+    short = [function(S1[number], 4).repeat for number in range(0, 600, 20)]
+    assert {*short} == {0, 1}
+    assert {function(S1[number], 108).repeat for number in range(0, 600, 20)} == {1}
+
+
 @pytest.mark.parametrize("repeat", [None, 1])
 @pytest.mark.parametrize("metrics", [["validation_accuracy"], ["validation_accuracy", "own_loss"]])
 def test_later_answers_do_not_depend_on_refused_calls(

@@ -296,6 +296,16 @@ def test_the_size_of_supernets_can_be_tuned(tmp_path):
     assert size_text(study.shared_options) == "tuned channels × 1 cell" and len(study.lines) == 1
 
 
+def test_a_study_is_resumed_if_only_the_tuned_values_suit_its_options(tmp_path):
+    """Random channels need partial channels, which are tuned; their default is that of PC-DARTS, not of all methods."""
+    space = ConfigurationSpace()
+    space.add(Categorical("partial_channels", [2]))
+    space.to_json(tmp_path / "own.json")
+    given = {"optimizer": "pc-darts", "config_space": str(tmp_path / "own.json"), "channel_sampling": "random"}
+    study = tiny_study(tmp_path / "study", **given)
+    assert resumed(study.folder).folder == study.folder
+
+
 def test_a_study_is_resumed_with_the_options_that_started_it(tmp_path):
     study = tiny_study(tmp_path / "study", device="auto")
     assert study.shared_options["device"] != "auto"
