@@ -450,7 +450,8 @@ def check_schedule(config: SearchConfig, method: OneShotOptimizer, phases: Seque
 
 def _check_single_images(state: SearchState) -> None:
     """Raise InvalidInputError if a batch has a single image, and batch-norm would get one value per channel from it."""
-    if not any(map(partial(_has_batch_of_one, state), state.phases)) or _fewest_pixels(state) > 1:
+    phases = _phases(state.config, state.method)
+    if not any(map(partial(_has_batch_of_one, state), phases)) or _fewest_pixels(state) > 1:
         return
     side, given = state.images.side, option("batch_size", state.config.batch_size)
     raise InvalidInputError(
