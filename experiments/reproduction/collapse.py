@@ -35,7 +35,7 @@ from nasbench1shot1.experiments.reproduction.collapse_figures import BASE, SHORT
 from nasbench1shot1.experiments.reproduction.parts import Panel
 from nasbench1shot1.experiments.reproduction.results import CurveResults, in_front
 from nasbench1shot1.experiments.rescoring import rescore
-from nasbench1shot1.ground.text import counted
+from nasbench1shot1.ground.text import counted, counted_range
 from nasbench1shot1.nasbench201.architecture import EDGES, NONE, OPERATIONS, EdgeArchitecture
 from nasbench1shot1.one_shot_search.captions import provenance, scale_text
 from nasbench1shot1.one_shot_search.record import Run
@@ -253,7 +253,8 @@ class Collapse(CurveResults):
         return self.title(scale_text(configs or [self.runs[0].config]).splitlines()[0])
 
     def _band(self, is_cut: bool) -> str:
-        words = describe_band(self.spread, self.seeds, None, is_cut=is_cut)
+        numbers = [len(found.runs) for found in self.found if found.curve.key == BASE]
+        words = describe_band(self.spread, numbers, None, is_cut=is_cut)
         return words and f"{words}; bands of the base only"
 
     def _caption(self) -> str:
@@ -264,17 +265,15 @@ class Collapse(CurveResults):
         return self.caption(*lines, frames=self._rescored)
 
     def _seeds(self) -> str:
-        """Return the numbers of seeds in words; a curve counts the seeds of its panel with the fewest."""
-        numbers = dict[str, int]()
+        """Return the numbers of seeds in words, of every curve over all panels."""
+        numbers, by_words = dict[str, list[int]](), dict[str, list[str]]()
         for found in self.found:
-            key = found.curve.label
-            numbers[key] = min(len(found.runs), numbers.get(key, len(found.runs)))
-        by_number = dict[int, list[str]]()
-        for label, number in numbers.items():
-            by_number.setdefault(number, []).append(label)
-        if len(by_number) == 1:
-            return counted(next(iter(by_number)), "seed")
-        return "; ".join(f"{counted(number, 'seed')}: {', '.join(own)}" for number, own in by_number.items())
+            numbers.setdefault(found.curve.label, []).append(len(found.runs))
+        for label, own in numbers.items():
+            by_words.setdefault(counted_range(own, "seed"), []).append(label)
+        if len(by_words) == 1:
+            return next(iter(by_words))
+        return "; ".join(f"{words}: {', '.join(labels)}" for words, labels in by_words.items())
 
     @cached_property
     def _rescored(self) -> list[pandas.DataFrame]:

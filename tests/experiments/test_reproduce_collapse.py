@@ -1,6 +1,8 @@
 """The study of DARTS's collapse: one change per setting, equal steps, its values, rank tests and picture."""
 
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import nasbench201_collapse
 import numpy as np
@@ -13,7 +15,7 @@ from tiny_search import measure_eigenvalues_roughly
 
 import nasbench1shot1 as nb
 from nasbench1shot1.experiments.comparison import rank_tests
-from nasbench1shot1.experiments.reproduction.collapse import QUANTITIES, measures, steps_per_epoch
+from nasbench1shot1.experiments.reproduction.collapse import QUANTITIES, Collapse, measures, steps_per_epoch
 from nasbench1shot1.experiments.reproduction.collapse_figures import BASE, SHORTER, searches
 from nasbench1shot1.experiments.reproduction.figure_jobs import open_figure
 from nasbench1shot1.experiments.reproduction.figures import FIGURES
@@ -116,6 +118,18 @@ def test_the_values_over_epochs_are_means_over_the_seeds(finished):
     assert row["seeds"] == 2
     without = frame.loc["without-none", 1]
     assert np.isnan(without["none_weight_mean"]) and without["zeroized_mean"] == 0 and without["connected_mean"] == 1
+
+
+def test_numbers_of_seeds_are_ranges_over_the_panels_and_the_band_is_that_of_the_base():
+    def found(key: str, number: int) -> SimpleNamespace:
+        return SimpleNamespace(curve=SimpleNamespace(key=key, label=key), runs=[None] * number)
+
+    several: Any = SimpleNamespace(found=[found(BASE, 10), found("no-decay", 3), found(BASE, 3)], spread="ci")
+    assert Collapse._seeds(several) == f"3 to 10 seeds: {BASE}; 3 seeds: no-decay"
+    assert "n < 6: range" in Collapse._band(several, is_cut=False)
+    several.found = [found(BASE, 3), found("no-decay", 10)]
+    words = Collapse._band(several, is_cut=False)
+    assert "range" in words and "confidence" not in words
 
 
 def test_measures_of_a_search_come_from_its_record(finished):
