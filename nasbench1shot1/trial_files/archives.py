@@ -37,9 +37,9 @@ take 250 bytes of memory each. Genuine files have at most 66,000 opcodes (`NATS_
 single architectures have at most 48,000."""
 _LARGEST_FILE, _LARGEST_RATIO, _ALWAYS = 2**34, 30, 2**22
 """Largest content in bytes of a single file of all architectures: the first number, and at most the second number times
-the file's own size plus the third number, so that a small file cannot fill the memory. The genuine topology file
-has 1 GB. Its content is about 5 GB, 15,625 times that of one record; the content of the size file is about 3 GB.
-Records expand by a factor of 2 to 4, and `NATS_META` (1.4 MB) by a factor of 39."""
+the file's own size plus the third number, so that a small file cannot fill the memory. From single records, we estimate
+that the genuine topology file of 1 GB expands to about 5 GB, and the size file to about 3 GB. Records expand by a
+factor of 2 to 4, and `NATS_META` (1.4 MB) by a factor of 39."""
 _MOST_MEMBERS = 200_000
 _MD5_IN_NAME = re.compile(rf"NATS-[ts]ss-v\d+_\d+-([0-9a-f]{{5}}){re.escape(PBZ2)}")
 _BLOCK = 512  # of tar files

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, UserError
-from nasbench1shot1.ground.plain_pickle import _check_length, load_plain_pickle
+from nasbench1shot1.ground.plain_pickle import load_plain_pickle
 
 RNG = np.random.default_rng(0)
 PLAIN: dict[str, Any] = {
@@ -146,17 +146,12 @@ def test_a_limit_of_opcodes_is_kept() -> None:
 
 
 @pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
-def test_opcodes_are_counted_as_pickletools_does(protocol: int) -> None:
-    content = pickle.dumps(
-        [PLAIN, ARRAYS, "ä\n" * 200, b"x" * 300, 2**3000, -(2**70), list(range(-300, 300))], protocol
-    )
+def test_plain_data_is_read_with_as_many_opcodes_as_it_has(protocol: int) -> None:
+    content = pickle.dumps([PLAIN, "ä\n" * 200, b"x" * 300, 2**3000, list(range(-300, 300))], protocol)
     number = len(list(pickletools.genops(content)))
-    _check_length(content, number)
-    with pytest.raises(ValueError, match=f"more than {number - 1:,} opcodes"):
-        _check_length(content, number - 1)
-    for cut in (1, len(content) // 2):
-        with pytest.raises(ValueError):
-            _check_length(content[:-cut], number)
+    load(content, most_opcodes=number)
+    with pytest.raises(DamagedFileError, match=f"more than {number - 1:,} opcodes"):
+        load(content, most_opcodes=number - 1)
 
 
 @pytest.mark.parametrize(
@@ -171,8 +166,6 @@ def test_opcodes_are_counted_as_pickletools_does(protocol: int) -> None:
     ],
 )
 def test_places_in_the_memo_and_lengths_that_would_fill_the_memory_are_refused(content: bytes) -> None:
-    with pytest.raises(ValueError):
-        _check_length(content, 1_000_000)
     with pytest.raises(DamagedFileError):
         load(content, most_opcodes=1_000_000)
 
