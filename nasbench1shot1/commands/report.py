@@ -173,9 +173,7 @@ class Report:
             out = self.out or folder / f"report-{table.id}"
             summary, show_summary = write_ranking_report(run, table, out, format, style, self.mark), show
         else:
-            shared = run.shared_options
-            recorded = {"space": run.config["space"], "table": shared.get("table"), "reference": shared["reference"]}
-            table = table_of_run(recorded, folder / CONFIG, self.table, self.reference)
+            table = table_of_run({**run.shared_options, **run.config}, folder / CONFIG, self.table, self.reference)
             out = self.out or folder / f"report-{table.id}"
             summary, show_summary = write_study_report(run, table, out, format, style, self.mark), show_result
         print_to_stdout(f"Table {table.id}")

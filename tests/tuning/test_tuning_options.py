@@ -297,7 +297,7 @@ def test_the_size_of_supernets_can_be_tuned(tmp_path):
 
 
 def test_a_study_is_resumed_if_only_the_tuned_values_suit_its_options(tmp_path):
-    """Random channels need partial channels, which are tuned; their default is that of PC-DARTS, not of all methods."""
+    """Random channel sampling requires partial channels, which the study tunes; only PC-DARTS has them by default."""
     space = ConfigurationSpace()
     space.add(Categorical("partial_channels", [2]))
     space.to_json(tmp_path / "own.json")
