@@ -4,7 +4,8 @@
     python benchmarks/nasbench201_collapse.py FOLDER
 
 The script replaces the section between two comments of the page: the picture, and a table with the values after the
-last epoch. The study may be unfinished; the table states the number of seeds of each row.
+last epoch. The study may be unfinished; the table states the number of seeds of each row. For the text of the page, it
+prints the final regrets of all searches, their median, and the epoch with the lowest mean regret.
 """
 
 import argparse
@@ -14,6 +15,7 @@ from pathlib import Path
 import pandas
 from page_section import replace_section
 
+import nasbench1shot1 as nb
 from nasbench1shot1.experiments.reproduction.collapse_figures import BASE
 from nasbench1shot1.experiments.reproduction.figures import FIGURES
 
@@ -71,6 +73,17 @@ def table(ends, tests):
     return lines
 
 
+def print_regrets(folder):
+    """Print the final test regrets of every setting, their median, and the lowest mean over the epochs, in percent."""
+    frame = pandas.read_csv(folder / f"{NAME}.csv").set_index("epoch")
+    for (panel, curve), of in frame.groupby(["panel", "curve"], sort=False):
+        means = 100 * of["test_regret_mean"]
+        runs = [nb.open_run(path.parent) for path in sorted((folder / panel / curve).glob("seed-*/summary.json"))]
+        final = 100 * pandas.Series([run.summary["test_regret"] for run in runs])
+        lowest = f"lowest mean {means.min():.2f} after epoch {means.idxmin()}"
+        print(f"{panel}, {curve}: median {final.median():.2f} of {final.round(2).tolist()}; {lowest}")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, help="the folder of the study")
@@ -79,6 +92,7 @@ def main():
     ends, tests = (pandas.read_csv(options.folder / f"{NAME}-{of}.csv") for of in ("ends", "rank-tests"))
     replace_section(options.page, NAME, [f"![{PICTURE_TEXT}]({PICTURE})", "", *table(ends, tests)])
     shutil.copy(options.folder / f"{NAME}.png", options.page.parent / PICTURE)
+    print_regrets(options.folder)
 
 
 if __name__ == "__main__":

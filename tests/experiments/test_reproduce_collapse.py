@@ -180,11 +180,12 @@ def test_the_picture_has_a_row_for_each_length_and_ends_all_curves_together(figu
     assert results.rows()[0][:3] == ["1-epochs", BASE, "2"] and results.rows()[0][-1].endswith("of 2")
 
 
-def test_a_command_writes_the_ends_into_the_page(finished, tmp_path, monkeypatch):
+def test_a_command_writes_the_ends_into_the_page(finished, tmp_path, monkeypatch, capsys):
     page, files = tmp_path / "nasbench201_search.md", tmp_path / "study"
     (tmp_path / "nasbench201_search").mkdir()
     files.mkdir()
-    for suffix in (".png", "-ends.csv", "-rank-tests.csv"):
+    (files / "1-epochs").symlink_to(finished.parent / "1-epochs")
+    for suffix in (".png", ".csv", "-ends.csv", "-rank-tests.csv"):
         made = finished.with_name(f"{finished.stem}{suffix}")
         (files / f"{NAME}{suffix}").write_bytes(made.read_bytes())
     begin, end = marks(NAME)
@@ -201,3 +202,7 @@ def test_a_command_writes_the_ends_into_the_page(finished, tmp_path, monkeypatch
     assert without[1] == "without none" and without[8] == "–"
     assert (tmp_path / "nasbench201_search" / "collapse.png").read_bytes() == finished.read_bytes()
     assert begin in nasbench201_collapse.PAGE.read_text()
+    final = [100 * nb.open_run(files / "1-epochs" / BASE / f"seed-{seed}").summary["test_regret"] for seed in SEEDS]
+    assert (
+        f"1-epochs, {BASE}: median {np.median(final):.2f} of {np.round(final, 2).tolist()}" in capsys.readouterr().out
+    )

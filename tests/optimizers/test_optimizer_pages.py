@@ -1,10 +1,12 @@
 """Pages of the optimizers: tables agree with the code, and a method is defined by its options."""
 
+import json
 import re
 from pathlib import Path
 
 import numpy as np
 import option_tables
+import pandas
 import pytest
 from conftest import CHECKOUT
 from option_tables import FOR_CELLS, METHODS, NEWER, changes, resolved, written
@@ -13,6 +15,7 @@ from rich.console import Console
 import nasbench1shot1 as nb
 from nasbench1shot1 import registry
 from nasbench1shot1.display.options import PICTURES
+from nasbench1shot1.experiments.reproduction.records import read_packed
 from nasbench1shot1.one_shot_search.options import SearchConfig, search_options
 from nasbench1shot1.one_shot_search.state import begin
 from nasbench1shot1.runs.options import option_names
@@ -31,6 +34,34 @@ def rows(page: str, first: str) -> list[list[str]]:
     table = [line for line in lines[start:] if not line.startswith("|---")]
     end = next(i for i, line in enumerate(table) if not line.startswith("|"))
     return [[cell.strip().replace("`", "") for cell in line.strip("|").split(" | ")] for line in table[:end]]
+
+
+def test_the_regrets_of_equal_parameters_and_of_half_of_the_cells_are_those_of_the_table():
+    """The numbers of own_optimizer.md, "Does it find good architectures?"."""
+    page, table = " ".join((CHECKOUT / "docs" / "own_optimizer.md").read_text().split()), nb.load_table()
+    tied, shares = [], []
+    for name in ("s1", "s2", "s3"):
+        space = nb.search_space(name)
+        regret = table.regret(space.discretise({key: np.zeros(shape) for key, shape in space.mixing_shapes().items()}))
+        every = np.asarray(table.regret(table.hashes(table.members(name)), name))
+        tied.append(f"{100 * regret:.2f} % on {name}")
+        shares.append(f"{100 * (every > regret).mean():.0f}")
+    assert f"{tied[0]}, {tied[1]} and {tied[2]}, lower than the regrets of {shares[0]}, {shares[1]} and" in page
+    assert f"{shares[1]} and {shares[2]} % of the cells" in page
+    every = np.asarray(table.regret(table.hashes(table.members("s1")), "s1"))
+    assert f"regret below {100 * np.median(every):.1f} %, although the mean is {100 * every.mean():.1f} %" in page
+
+
+def test_the_spread_of_final_regrets_over_seeds_is_that_of_the_shipped_searches():
+    """The numbers of own_optimizer.md, "How many seeds?"."""
+    page = " ".join((CHECKOUT / "docs" / "own_optimizer.md").read_text().split())
+    runs = read_packed(CHECKOUT / "docs" / "records" / "methods.tar.xz").runs
+    final = pandas.Series(
+        {tuple(name.split("/")): json.loads(of["summary.json"])["test_regret"] for name, of in runs.items()}
+    )
+    medians = 100 * final.groupby(level=[0, 1]).std().groupby(level=0).median()
+    assert final.groupby(level=[0, 1]).size().eq(10).all() and final.groupby(level=1).size().size == 24
+    assert "{:.1f} on s1, {:.1f} on s2 and {:.1f} on s3".format(*medians[["s1", "s2", "s3"]]) in page
 
 
 def test_the_shortest_searches_of_the_page_are_accepted():
