@@ -1,5 +1,6 @@
 """A new figure: panels, and the places of its title, legend and caption, so that no text is cut off or overlaps."""
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from types import TracebackType
@@ -39,6 +40,8 @@ TITLE_WIDTH = 0.75
 """Maximum width of the titles of panels side by side in the paper style, relative to the panels with their labels."""
 LABELS_BELOW = 0.5
 """Space below axes for the labels of the horizontal axis, in inches."""
+_BREAKS = re.compile(r"(?<!=) (?!= )")
+"""Spaces at which a line may be broken: not around an equals sign."""
 NARROWER = tuple(1 - 0.05 * step for step in range(1, 14))
 """Widths relative to the available one, at which labels are wrapped until they would have more lines."""
 AROUND_NAMES = 0.3
@@ -307,8 +310,9 @@ def evenly_wrapped(text: str, width: float, size: float) -> str:
 
 
 def _lines(line: str, width: float, size: float) -> list[str]:
+    """Return the lines of a line; "n = 3" stays together."""
     found = [""]
-    for word in line.split(" "):
+    for word in _BREAKS.split(line):
         longer = f"{found[-1]} {word}" if found[-1] else word
         if not found[-1] or text_width(longer, size) <= width:
             found[-1] = longer

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 ENDS = "#dddddd"
 """Fill colour of the input and the output."""
+NOT_CHOSEN = "#757575"
+"""Texts of what is not chosen: the palest grey with the contrast that WCAG 2 requires of text, 4.5."""
 OPERATIONS = ("#9ecae9", "#f7c99b", "#b5dfb1")
 """Fill colours of nodes by their operation; nodes without an operation are white."""
 DECIDED = 1.8
@@ -264,7 +266,7 @@ def _draw_edges(axes: "Axes", graph: "networkx.DiGraph[int]", layout: Layout, li
             box: dict[str, Any] = {"facecolor": tone("white"), "edgecolor": "none", "pad": 0.8}
             if is_decided:
                 box |= {"edgecolor": color, "linewidth": 0.9, "pad": 1.6}
-            more: dict[str, Any] = {"color": color if shown else tone("#8c8c8c"), "bbox": box, "zorder": 3}
+            more: dict[str, Any] = {"color": color if shown else tone(NOT_CHOSEN), "bbox": box, "zorder": 3}
             more |= {"transform": axes.transData, "linespacing": 1.1}
             place = layout.label_place((source, target))
             axes.add_artist(ScaledText(*place, edge["label"], fontsize=relative_size(0.9), height=EDGE_TEXT, **more))
@@ -293,7 +295,7 @@ def _draw_nodes(
         )
         axes.add_patch(box)
         more: dict[str, Any] = {
-            "color": "black" if is_live else tone("#a0a0a0"),
+            "color": "black" if is_live else tone(NOT_CHOSEN),
             "zorder": 5,
             "transform": axes.transData,
             "linespacing": 1.0,

@@ -339,7 +339,8 @@ def draw_panels(
         below: dict[str, Any] = {}
         for axes, panel in zip(canvas.axes, panels, strict=False):
             handles = _draw(panel, axes, looks, has_title=not is_single or bool(title))
-            below |= {handle.get_label(): handle for handle in handles if panel.has_legend}
+            for handle in handles if panel.has_legend else ():
+                below.setdefault(handle.get_label(), handle)
             axes.yaxis.set_tick_params(labelleft=True)
         for axes in canvas.axes[len(panels) :]:
             axes.set_axis_off()

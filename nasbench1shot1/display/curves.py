@@ -389,16 +389,17 @@ def draw_level(axes: "Axes", value: float, label: str, floor: float | None = Non
     return axes
 
 
-def _marked_places(points: int, spacing: tuple[float, float]) -> tuple[int, int]:
-    """Return the first marked point of a curve and the step to the next ones: every k-th, at most `MOST_MARKERS`.
+def _marked_places(points: int, spacing: tuple[float, float]) -> list[int]:
+    """Return the marked points of a curve: every k-th and the last, at most `MOST_MARKERS`.
 
     Args:
         points: number of points of the curve.
         spacing: the place of the first marker and the distance of markers, in any unit; the place remains the same
             share of the distance, so that markers of curves that coincide do not hide each other.
     """
-    step = -(-points // MOST_MARKERS)
-    return int(spacing[0] / spacing[1] * step), step
+    step, last = -(-points // MOST_MARKERS), points - 1
+    regular = range(int(spacing[0] / spacing[1] * step), last, step)
+    return [*(place for place in regular if last - place > step / 2), last]
 
 
 def draw_curve(

@@ -62,6 +62,7 @@ def test_labels_are_wrapped_into_lines_of_similar_lengths():
     greedy, even = wrapped(text, 3, 8), evenly_wrapped(text, 3, 8)
     assert greedy.endswith("8\nsearches") and even == "mean and 95 % confidence\ninterval (bootstrap), 8 searches"
     assert evenly_wrapped(text, 20, 8) == text
+    assert "n = 15,625" in evenly_wrapped("ImageNet16-120: n = 15,625, 13 on the front", 1.5, 8)
     assert all(text_width(line, 8) <= 1 for line in evenly_wrapped(text, 1, 8).split("\n"))
 
 

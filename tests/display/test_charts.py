@@ -45,9 +45,10 @@ def test_labels_that_start_with_an_underscore_are_in_the_legend():
 
 
 def test_equal_labels_have_equal_colours_and_one_entry_in_all_panels():
-    panels = [panel(Series(X, X, label="a")), panel(Series(X, X, label="b"), Series(X, X, label="a"))]
+    panels = [panel(Series(X, X, label="a", marker="o")), panel(Series(X, X, label="b"), Series(X, X, label="a"))]
     first, second = draw_panels(panels)
     assert legend(first) == ["a", "b"]
+    assert first.figure.legends[0].legend_handles[0].get_marker() == "o", "the look of the first panel"
     assert first.lines[0].get_color() == second.lines[1].get_color() != second.lines[0].get_color()
 
 

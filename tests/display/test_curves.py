@@ -193,14 +193,15 @@ def test_a_drawn_curve_has_the_pooled_values():
 
 
 @pytest.mark.parametrize("epochs", [1, 7, 12, 13, 50, 100])
-def test_markers_over_epochs_are_at_every_kth_recorded_epoch(epochs):
+def test_markers_over_epochs_are_at_every_kth_recorded_epoch_and_the_last(epochs):
     traces = [Trace(at=np.arange(epochs + 1.0), values=np.linspace(0.9, 0.1, epochs + 1))]
     for style in curve_styles(["darts", "gdas"]):
         axes = Figure().subplots()
         draw_curve(axes, pool(traces, whole=True), label="a", style=style)
-        start, step = axes.lines[0].get_markevery()
-        marked = range(epochs + 1)[start::step]
-        assert step == -(-(epochs + 1) // MOST_MARKERS) and start < step and len(marked) <= MOST_MARKERS
+        *regular, last = axes.lines[0].get_markevery()
+        step = -(-(epochs + 1) // MOST_MARKERS)
+        assert last == epochs and regular[0] < step and len(regular) < MOST_MARKERS
+        assert set(np.diff(regular)) <= {step} and step / 2 < last - regular[-1] <= 1.5 * step
         draw_curve(axes, pool(traces), label="b", style=style, steps=True)
         assert axes.lines[1].get_markevery() == style["markevery"]  # by distance
 

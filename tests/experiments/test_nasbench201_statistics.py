@@ -7,6 +7,7 @@ from refusals import missing, refuses
 from scipy.stats import kendalltau, pearsonr, spearmanr
 
 import nasbench1shot1 as nb
+from nasbench1shot1.display.charts import Series
 from nasbench1shot1.experiments.space_statistics.nats_bench.accuracy_and_cost import (
     accuracy_by_cost,
     accuracy_panels,
@@ -172,6 +173,8 @@ def test_latency_fronts_have_the_architectures_that_none_dominates(table):
     assert found["latency_gold_6226"] == pytest.approx(expected, abs=1e-9)
     panels = latency_panels(frame)
     assert (len(panels), panels[0].title, panels[-1].title) == (17, "GeForce GTX 1080 Ti", "FPGA (modelled)")
+    looks = {mark.label: mark.color for of in panels for mark in of.marks if isinstance(mark, Series)}
+    assert len(looks) == len(set(looks.values())) == 4, "one look means two things"
     assert not missing(" ".join(frame.attrs["notes"]), "Eyeriss and FPGA", "Pixel 3", "Raspberry Pi 4")
     assert frame.attrs["predicted"] is False
 

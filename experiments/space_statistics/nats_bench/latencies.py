@@ -8,7 +8,7 @@ import pandas
 
 from nasbench1shot1.display.axis import Axis
 from nasbench1shot1.display.charts import Mark, Panel, Series
-from nasbench1shot1.display.colours import BLUE, GREEN, VERMILION
+from nasbench1shot1.display.colours import BLUE, GREEN, PURPLE, VERMILION
 from nasbench1shot1.display.marked_networks import marked
 from nasbench1shot1.experiments.rank_correlation import spearman
 from nasbench1shot1.experiments.space_statistics import pareto
@@ -22,6 +22,13 @@ from nasbench1shot1.tables.table import Table
 LATENCIES = tuple(f"latency_{name}" for name in DEVICES)
 """The metrics of the 27 device settings."""
 _BATCH = ", batch size "
+_FRONTS = {
+    "1": ("batch size 1", BLUE, "-"),
+    "32": ("batch size 32", GREEN, "--"),
+    "256": ("batch size 256", VERMILION, "-"),
+    "": ("Pareto front", PURPLE, "-"),
+}
+"""Label, colour and dashes of the front of each batch size, empty where a device has only one."""
 
 
 def latency_fronts(table: Table, kind: str = "all", mark: Iterable[Asked] | None = None) -> pandas.DataFrame:
@@ -80,17 +87,18 @@ def latency_panels(frame: pandas.DataFrame) -> list[Panel]:
 
 
 def _panel(frame: pandas.DataFrame, device: str, metrics: list[str], abouts: dict[str, Column]) -> Panel:
-    marks: list[Mark] = []
-    for metric, colour in zip(metrics, (BLUE, GREEN, VERMILION), strict=False):
+    fronts: list[Mark] = []
+    points: list[Mark] = []
+    for metric in metrics:
         shown = frame[(frame["dataset"] == REFERENCE) & (frame["cost"] == metric)]
-        batch = str(abouts[metric].device).partition(_BATCH)[2]
-        look: dict[str, Any] = {"color": colour, "line": "-", "marker": "o", "size": 3, "steps": True}
-        label = f"batch size {batch}" if batch else "Pareto front"
-        marks.append(Series(shown["value"], 100 * shown["error"], label=label, **look))
-        points = [of for of in frame.attrs["marks"] if of["dataset"] == REFERENCE and metric in of]
-        marks += [marked(of["name"], of["place"], of[metric], 100 * of["error"], of["source"]) for of in points]
+        label, colour, dashes = _FRONTS[str(abouts[metric].device).partition(_BATCH)[2]]
+        look: dict[str, Any] = {"color": colour, "line": dashes, "marker": "o", "size": 3, "steps": True}
+        fronts.append(Series(shown["value"], 100 * shown["error"], label=label, **look))
+        for of in frame.attrs["marks"]:
+            if of["dataset"] == REFERENCE and metric in of:
+                points.append(marked(of["name"], of["place"], of[metric], 100 * of["error"], of["source"]))
     modelled = " (modelled)" if abouts[metrics[0]].fidelity == "modelled" else ""
-    return Panel(f"{device}{modelled}", Axis("latency [ms]"), Axis("test error [%]", log=True), marks)
+    return Panel(f"{device}{modelled}", Axis("latency [ms]"), Axis("test error [%]", log=True), [*fronts, *points])
 
 
 def latency_summary(frame: pandas.DataFrame) -> str:
