@@ -10,6 +10,8 @@ LONGEST_VALUE, LONGEST_WORD, LONGEST_MESSAGE = 100, 500, 4_000
 """Maximum number of characters of a value, a word (such as a path) and a message in an error."""
 SHORTEST_BEGINNING = 3
 """Minimum number of letters from which a name is suggested that begins with them."""
+MOST_SUGGESTIONS = 3
+"""Maximum number of names that an error suggests for one that is unknown."""
 OTHER_WORDS = {"gpu": "cuda", "wd": "weight-decay", "arch-learning-rate": "architecture-learning-rate"}
 """Names of options in other programs, and this package's names for them."""
 
@@ -186,12 +188,13 @@ def _in_quotes(text: str) -> str:
 def unknown_name(kind: str, name: object, known: Iterable[str], more: str = "") -> InvalidInputError:
     """Return the error for an unknown name, which need not be a string.
 
-    The message suggests the closest known name, if any, and lists all known names. If it suggests an option, it does
+    The message suggests the closest known names, if any, and lists all known names. If it suggests an option, it does
     not list all options, but refers to `--help` if the name is written as on the command line. `more` follows the list.
     """
     known, shown = sorted(known), shorten(str(name))
     close = _suggestions(shown, known)
-    hint = f"; did you mean '{close[0]}'?" if close else ""
+    meant = alternatives(f"'{one}'" for one in close) if close else ""
+    hint = f"; did you mean {meant}?" if close else ""
     listed = f" (known: {', '.join(known)}{more})"
     if close and kind == "option":
         listed = " (--help lists all)" if shown.startswith("--") else ""
@@ -200,17 +203,30 @@ def unknown_name(kind: str, name: object, known: Iterable[str], more: str = "") 
 
 
 def _suggestions(shown: str, known: Sequence[str]) -> list[str]:
-    """Return the known names that were probably meant, by a synonym, initials, beginning or similar spelling."""
+    """Return the names that were probably meant, by a synonym, initials, beginning, equal letters or similar spelling.
+
+    There are several if they are spelled equally similarly, as "s1", "s2" and "s3" for "s4"; none if these are many.
+    """
     asked, bare = _hyphenated(shown).lower(), {_hyphenated(name).lower(): name for name in known}
     for is_meant in (
         lambda name: name == OTHER_WORDS.get(asked),
         lambda name: _initials(name) == asked,
         lambda name: len(asked) >= SHORTEST_BEGINNING and name.startswith(asked),
+        lambda name: sorted(name) == sorted(asked),
     ):
-        if found := sorted(filter(is_meant, bare), key=len):
-            return [bare[name] for name in found]
+        if found := list(filter(is_meant, bare)):
+            return [bare[min(found, key=len)]]
     cutoff = 0.55 if shown.startswith("--") else 0.5  # "s4" is close to "s1", but "--cell" is not close to "--help"
-    return [bare[name] for name in difflib.get_close_matches(asked, bare, n=1, cutoff=cutoff)]
+    close = difflib.get_close_matches(asked, bare, n=len(bare) or 1, cutoff=cutoff)
+    likeness = [_likeness(asked, name) for name in close]
+    closest = sorted(bare[name] for name, found in zip(close, likeness, strict=True) if found == max(likeness))
+    return closest if len(closest) <= MOST_SUGGESTIONS else []
+
+
+def _likeness(asked: str, name: str) -> tuple[float, int]:
+    """Return how similar two names are, and the number of letters in the longest part that they share."""
+    matcher = difflib.SequenceMatcher(None, name, asked)
+    return matcher.ratio(), matcher.find_longest_match().size
 
 
 def _hyphenated(name: str) -> str:

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nasbench1shot1.ground.errors import InvalidInputError, UserError, alternatives, option, unknown_name
+from nasbench1shot1.ground.errors import InvalidInputError, UserError, alternatives, option, quote, unknown_name
 from nasbench1shot1.ground.files import as_path, read_json
 from nasbench1shot1.images.data_sets import CIFAR10, DATA_SETS, SMALLEST_SIDE, DataSet, data_set
 from nasbench1shot1.images.sources import SAMPLE, SAMPLE_NAME, how_to_install, read_images, read_npz_side, read_sample
@@ -27,6 +27,11 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 
+HOW_TO_IMPORT = (
+    "import your own images with `nb1shot1 data import FILE.npz` and give the name of their set, or give the path of "
+    "the .npz file (docs/images.md describes its arrays)"
+)
+"""Advice on how to use images of one's own, phrased as the second half of a sentence."""
 _IMAGES_AT_ONCE = 1_000
 _AS_DATA_SET: Any = None
 """The default of fields whose values come from the data set."""
@@ -165,14 +170,15 @@ def load_images(name_or_path: str | Path, verify: bool = True) -> ImageSet:
     if name in DATA_SETS:
         raise not_installed(name)
     path = as_path(name, "images")
-    if path.suffix == ".npz" or path.name != name:  # the name of a set has neither a suffix nor folders
-        if not path.is_file():
-            raise InvalidInputError(f"the image file '{name}' is missing: check its path")
-        if path.suffix != ".npz":
-            raise InvalidInputError(f"'{name}' is not an .npz file: import images with nb1shot1 data import")
-        columns, of = read_images(path)
-        return _image_set(path.stem, columns, of, content_sha256(columns))
-    raise unknown_name("image set", name, {SAMPLE_NAME, *DATA_SETS, *imported_names()})
+    if not path.exists() and path.suffix != ".npz" and path.name == name:  # a name has neither a suffix nor folders
+        unknown = unknown_name("image set", name, {SAMPLE_NAME, *DATA_SETS, *imported_names()})
+        raise InvalidInputError(f"{quote(unknown)}; {HOW_TO_IMPORT}")
+    if not path.exists():
+        raise InvalidInputError(f"the image file '{name}' is missing: check its path")
+    if path.suffix != ".npz" or not path.is_file():
+        raise InvalidInputError(f"'{name}' is not an .npz file: {HOW_TO_IMPORT}")
+    columns, of = read_images(path)
+    return _image_set(path.stem, columns, of, content_sha256(columns))
 
 
 def not_installed(name: str) -> UserError:

@@ -20,6 +20,8 @@ CHECKSUM = "meta_sha256"
 """The field with the description's own SHA-256."""
 
 DATASET_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,49}")
+UNNAMED_DATASET = "default"
+"""The data set of trainings that do not name one."""
 _COLUMN_NAME = re.compile(r"\w[\w.-]{0,99}")
 METRIC_NAME = re.compile(r"[A-Za-z]\w{0,99}")
 _MOST_IMAGES = 10_000_000

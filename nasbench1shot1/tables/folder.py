@@ -58,7 +58,15 @@ from nasbench1shot1.tables.columns import (
     is_run,
     stored_column,
 )
-from nasbench1shot1.tables.description import Meta, MetricNames, find_problem, matches_checksum, module_to_import
+from nasbench1shot1.tables.description import (
+    UNNAMED_DATASET,
+    Meta,
+    MetricNames,
+    find_problem,
+    matches_checksum,
+    module_to_import,
+    objectives,
+)
 
 FORMAT = 1
 META = "meta.json"
@@ -139,6 +147,21 @@ class TableFolder:
             f"{metric} only on {alternatives(dict.fromkeys(dataset for dataset, _ in found))}"
             f"{when.get(moments.pop(), ' within trainings') if len(moments) == 1 else ''}"
         )
+
+    def datasets_of(self, metric: str | None = None) -> list[str]:
+        """Return the data sets that have a metric, in the order of the table; by default, those with trained values.
+
+        For a metric on validation or test images, these are the data sets whose values guide or judge searches
+        (`description.Objective`), if they have the metric.
+        """
+        described = [(key, self.names.about[name]) for key, name in self.names.values.items()]
+        found = [(key[1], about) for key, about in described if (key[0] == metric if metric else about.epochs)]
+        having = [name for name in self.meta["datasets"] if name in {dataset for dataset, _ in found}]
+        if metric is None:
+            return having or list(self.meta["datasets"])
+        split = next((about.split for _, about in found), None)
+        searched = {getattr(one, split) for one in objectives(self.meta)} if split in ("validation", "test") else set()
+        return [name for name in having if name in searched] or having
 
     def is_equal_on_all_data_sets(self, metric: str) -> bool:
         """Return whether all data sets have the same values of a metric, which does not depend on budgets."""
@@ -263,12 +286,24 @@ def _read_meta(path: Path) -> Meta:
 def table_id(meta: Meta) -> str:
     """Return a table's id: name, version and the first 7 digits of a SHA-256 over the columns' names and SHA-256s.
 
-    Columns that follow from others are not included.
+    Columns that follow from others are not included. Names of data sets are included; columns of tables with several
+    data sets have them in their names.
     """
     derived = keys_of(meta).DERIVED
     content = sorted((name, about) for name, about in meta["columns"].items() if name not in derived)
-    listed = "\n".join(f"{name} {about['sha256']}" for name, about in content)
+    listed = "\n".join([*(f"{name} {about['sha256']}" for name, about in content), *_unnamed_datasets(meta)])
     return f"{meta['name']}-v{meta['version']}-{hashlib.sha256(listed.encode()).hexdigest()[:7]}"
+
+
+def _unnamed_datasets(meta: Meta) -> list[str]:
+    """Return the data sets that columns describe and no column has in its name.
+
+    CIFAR-10 and the data set of a frame that names none are left out, because runs recorded the ids of such tables
+    before ids depended on data sets.
+    """
+    described = {of for about in meta["columns"].values() for of in (about.get("dataset"), *about.get("also_of", ()))}
+    named = {name.rpartition(".")[0].rpartition("_")[2] for name in meta["columns"]}
+    return sorted(described - named - {None, "cifar10", UNNAMED_DATASET})
 
 
 def unset_hint() -> str:

@@ -9,7 +9,14 @@ from nasbench1shot1.benchmark import benchmark
 from nasbench1shot1.ground.errors import InvalidInputError, option, quoted_option, shorten, unknown_name
 from nasbench1shot1.space import SearchSpace
 from nasbench1shot1.tables.columns import STANDARD, Column
-from nasbench1shot1.tables.description import DATASET_NAME, MEMBER, Meta, exact_entry, find_problem_of_column
+from nasbench1shot1.tables.description import (
+    DATASET_NAME,
+    MEMBER,
+    UNNAMED_DATASET,
+    Meta,
+    exact_entry,
+    find_problem_of_column,
+)
 from nasbench1shot1.tables.folder import Columns
 from nasbench1shot1.tables.frame_arrays import FrameArrays
 from nasbench1shot1.tables.frame_keys import Trainings, check_spelling
@@ -23,7 +30,7 @@ from nasbench1shot1.tables.writing import with_columns
 if TYPE_CHECKING:
     import pandas
 
-DEFAULT_NAME, DEFAULT_VERSION, DEFAULT_DATASET = "own", "1", "default"
+DEFAULT_NAME, DEFAULT_VERSION = "own", "1"
 KEYS = (ARCHITECTURE, DATASET, EPOCHS, REPEAT, SEED)
 """The columns of a frame that identify trainings."""
 FrameReference = Literal["all", "present"]
@@ -84,7 +91,7 @@ def table_from_frame(
         raise InvalidInputError(
             f"{option('dataset', dataset)} applies to trainings without the column '{DATASET}': remove one of them"
         )
-    first = dataset or next(iter(before.get("datasets", ())), DEFAULT_DATASET)
+    first = dataset or next(iter(before.get("datasets", ())), UNNAMED_DATASET)
     trainings = Trainings.of_frame(frame, space, keys, first)
     ordered = [of for of in before.get("datasets", ()) if of in trainings.datasets]
     datasets = tuple(dict.fromkeys([*ordered, *trainings.datasets]))

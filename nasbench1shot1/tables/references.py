@@ -284,10 +284,10 @@ class References:
             for limit in within.limits:
                 costs = self.costs(limit)
                 if not limit.dataset and not self._folder.is_equal_on_all_data_sets(limit.metric):
-                    first = self._folder.meta["datasets"][0]
+                    known = self._folder.datasets_of(limit.metric)
+                    named = alternatives(f"{limit.metric}@{name}={limit.most:g}" for name in known)
                     raise InvalidInputError(
-                        f"the table {self._id} has {limit.metric} on several data sets: write "
-                        f"{limit.metric}@{first}={limit.most:g}, or another data set"
+                        f"the table {self._id} has {limit.metric} on several data sets: write {named}"
                     )
                 allowed &= costs <= limit.most  # false for NaN
             allowed.flags.writeable = False
@@ -326,13 +326,14 @@ class References:
     def means(self, metric: str, rows: Rows, epochs: int, dataset: str) -> NDArray[np.float64]:
         """Return each row's mean value over its repeats, (N,), NaN if unknown; raises the errors of `best_row`."""
         key, about = (metric, dataset, _END), self._folder.about(metric, dataset)
-        is_known = key in self._folder.metrics
-        if not is_known or (about.epochs and epochs not in about.epochs):
-            there = f"only at {', '.join(map(str, about.epochs))} epochs" if is_known else "nor at any other budget"
-            raise OutOfDomainError(
-                f"the table {self._id} has no {about.words}{self._on(dataset)} at {counted(epochs, 'epoch')}, "
-                f"{there}: use another"
-            )
+        lacking = f"the table {self._id} has no {about.words}{self._on(dataset)} at {counted(epochs, 'epoch')}"
+        if key not in self._folder.metrics:
+            others = self._folder.datasets_of(metric)
+            advice = f"use {alternatives(others) if others else 'another metric or table'}"
+            raise OutOfDomainError(f"{lacking}, nor at any other budget: {advice}")
+        if about.epochs and epochs not in about.epochs:
+            budgets = ", ".join(map(str, about.epochs))
+            raise OutOfDomainError(f"{lacking}, only at {budgets} epochs: use another")
         return np.asarray(self._folder.values(key, rows, epochs, "mean"), np.float64)
 
     def regret(self, values: Any, best: Any, metric: str, dataset: str) -> Any:

@@ -15,6 +15,7 @@ from nasbench1shot1.ground.arguments import whole_number
 from nasbench1shot1.ground.errors import (
     InvalidInputError,
     OutOfDomainError,
+    UserError,
     alternatives,
     option,
     shorten,
@@ -25,7 +26,7 @@ from nasbench1shot1.ground.text import counted
 from nasbench1shot1.space import SearchSpace
 from nasbench1shot1.tables.bounds import SIZE, Bounds, Limit
 from nasbench1shot1.tables.columns import STANDARD, Column, Moment, Run, StoredColumn, choose_repeat
-from nasbench1shot1.tables.description import fidelity
+from nasbench1shot1.tables.description import Objective, fidelity
 from nasbench1shot1.tables.folder import Metric, TableFolder, open_folder
 from nasbench1shot1.tables.keys import Item, as_list, is_item
 from nasbench1shot1.tables.metrics import Metrics as Metrics
@@ -33,6 +34,8 @@ from nasbench1shot1.tables.metrics import to_python
 from nasbench1shot1.tables.names import bundled_tables, find_table, folder_of
 from nasbench1shot1.tables.references import PRESENT, Coverage, Reference
 from nasbench1shot1.tables.rows import TableRows
+
+_ACCURACIES = ("validation_accuracy", "test_accuracy")
 
 
 def load_table(path: str | Path | None = None) -> "Table":
@@ -245,19 +248,38 @@ class Table(TableRows):
         """Return the data set of a metric; the first one if none is given and all data sets have equal values."""
         if dataset is None and self._folder.is_equal_on_all_data_sets(metric):
             return self.datasets[0]
-        return self._dataset(dataset)
+        return self._dataset(dataset, metric)
 
-    def _dataset(self, dataset: str | None) -> str:
+    def _dataset(self, dataset: str | None, metric: str | None = None) -> str:
         if dataset is None and len(self.datasets) == 1:
             return self.datasets[0]
         if dataset is None:
-            raise InvalidInputError(
-                f"the table {self.id} has trainings on several data sets: give "
-                f"{option('dataset', self.datasets[0])} or another of {', '.join(self.datasets)}"
-            )
+            raise self._unnamed_dataset_error(metric)
         if not isinstance(dataset, str) or dataset not in self.datasets:
             raise unknown_name("data set", str(dataset), self.datasets)
         return dataset
+
+    def _unnamed_dataset_error(self, metric: str | None) -> UserError:
+        """Return the error for a query without a data set; it names the data sets that have the metric."""
+        what = metric and metric.replace("_", " ")
+        if not (known := self._folder.datasets_of(metric)):
+            return OutOfDomainError(f"the table {self.id} has no {what} on any data set: use another metric or table")
+        apart = [] if metric not in (None, *_ACCURACIES) else list(filter(self._is_apart, self.objectives))
+        notes = [
+            f"searches on {one.dataset} use the validation accuracy of {one.validation} and the test accuracy of "
+            f"{one.test}"
+            for one in apart
+        ]
+        why = f" ({'; '.join(notes)})" if notes else ""
+        return InvalidInputError(
+            f"the table {self.id} has trainings on several data sets: {f'for {what}, ' if what else ''}give "
+            f"{alternatives([option('dataset', known[0]), *known[1:]])}{why}"
+        )
+
+    def _is_apart(self, objective: Objective) -> bool:
+        """Return whether different trainings have the validation and the test accuracies of an objective."""
+        places = (objective.validation, objective.test)
+        return len(set(places)) > 1 and all(map(self._has, _ACCURACIES, places))
 
     def _check_halfway(self, dataset: str, budget: int | None) -> None:
         if budget is not None:

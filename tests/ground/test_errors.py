@@ -113,6 +113,22 @@ def test_synonyms_and_initials_suggest_the_intended_name() -> None:
     assert "'search'?" in str(unknown_name("command", "--search", ("search", "space")))
 
 
+@pytest.mark.parametrize(
+    "asked, known, meant",
+    [
+        ("gads", ("gdas", "sgas", "gaea"), " 'gdas'?"),
+        ("s4", ("nb201", "s1", "s2", "s3"), " 's1', 's2' or 's3'?"),
+        ("s4", ("nb201", "s1", "s2", "s3", "s5"), None),
+        ("conv", ("avg_pool_3x3", "none", "nor_conv_1x1", "nor_conv_3x3"), " 'nor_conv_1x1' or 'nor_conv_3x3'?"),
+        ("drats", ("darts", "drnas", "darts-pt"), " 'darts'?"),
+        ("mine", (), None),
+    ],
+)
+def test_exchanged_letters_and_equally_close_names(asked: str, known: tuple[str, ...], meant: str | None) -> None:
+    said = str(unknown_name("name", asked, known))
+    assert said.partition("did you mean")[2].partition(" (known")[0] == (meant or ""), said
+
+
 def test_yes_and_no_are_named_as_the_command_line_accepts_them():
     error = InvalidInputError(f"give {option('exclude_none', True)} or {option('weights_first', False)}")
     assert error.for_command_line == "give --exclude-none yes or --weights-first no"

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 from image_builders import made_images
+from refusals import refuses
 
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, UserError
 from nasbench1shot1.images import sources
@@ -107,6 +108,20 @@ def test_missing_cifar10_suggests_both_remedies() -> None:
 def test_unknown_names_suggest_the_closest_known_name(imported: Path) -> None:
     with pytest.raises(InvalidInputError, match="mean 'mine'"):
         load_images("min")
+
+
+@pytest.mark.parametrize("kind", ["no file", "file", "folder"])
+def test_an_unknown_name_explains_how_to_import_images(
+    kind: str, imported: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    if kind == "file":
+        Path("photos").write_bytes(b"images without a suffix")
+    if kind == "folder":
+        Path("photos").mkdir()
+    known = ["cifar10", "cifar10-sample", "cifar100", "ImageNet16-120", "mine"] if kind == "no file" else []
+    with refuses(InvalidInputError, "photos", "nb1shot1 data import FILE.npz", "docs/images.md", *known):
+        load_images("photos")
 
 
 @pytest.mark.parametrize("path", ["no/such/file.npz", "missing.npz", "no/such/file"])

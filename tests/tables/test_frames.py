@@ -131,6 +131,15 @@ def test_a_whole_bundled_table_has_the_same_id() -> None:
     assert again.spaces == ("nats-size",)
 
 
+def test_the_id_depends_on_the_names_of_data_sets() -> None:
+    ids = [table_of(trainings(), dataset=name).id for name in ("cifar10", None, "cifar100", "mine")]
+    assert len(set(ids[1:])) == 3
+    assert ids[0] == ids[1] == "own-v1-77dbad5"  # runs recorded these two before ids depended on data sets
+    several = [table_of(pd.concat([trainings(dataset=name) for name in names])).id for names in ("ab", "ac")]
+    assert several[0] == "own-v1-b8b5621"
+    assert several[0] != several[1]
+
+
 def test_some_rows_and_columns_of_a_frame_keep_their_descriptions() -> None:
     frame = part_of(nb.load_table("nb201"), 500).to_frame()
     kept = frame.loc[frame["dataset"] == "cifar100", ["architecture", "dataset", "epochs", "seed", "test_accuracy"]]

@@ -1,11 +1,13 @@
 """The bundled NAS-Bench-201 table: published values, source values and missing values."""
 
 import math
+import re
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import pytest
+from refusals import refuses
 
 import nasbench1shot1 as nb
 from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError
@@ -101,6 +103,44 @@ def test_the_training_must_be_named(table: Table) -> None:
         table.query(0, dataset="cifar-10")
     assert math.isnan(table.query(0, dataset="cifar10").validation_accuracy)  # no images were left for validation
     assert not table.query(0, dataset="cifar10").is_measured("validation_accuracy")
+
+
+@pytest.mark.parametrize(
+    ("name", "metric", "offered"),
+    [
+        ("nb201", "test_accuracy", ["cifar10", "cifar100", "ImageNet16-120"]),
+        ("nb201", "validation_accuracy", ["cifar10-valid", "cifar100", "ImageNet16-120"]),
+        ("nb201", "test_loss", ["cifar10-valid"]),
+        ("nb201", "latency_pixel2", ["cifar10-valid", "cifar10", "cifar100"]),
+        ("nats-size", "test_accuracy", ["cifar10", "cifar100", "ImageNet16-120"]),
+    ],
+)
+def test_only_data_sets_that_have_the_metric_are_offered(name: str, metric: str, offered: list[str]) -> None:
+    table = nb.load_table(name)
+    calls: list[Any] = [
+        lambda **options: table.regret(0, metric=metric, **options),
+        lambda **options: table.best(name, metric=metric, **options),
+        lambda **options: table.mean_regret(name, metric=metric, **options),
+    ]
+    first, *others = offered
+    for call in calls:
+        with refuses(InvalidInputError, f'dataset="{first}"', *others, options="dataset") as caught:
+            call()
+        given = re.findall(r"[\w-]+", str(caught.value).partition("give ")[2].partition(" (")[0])
+        assert set(given) & set(table.datasets) == set(offered)
+    assert all(math.isfinite(calls[0](dataset=dataset)) for dataset in offered)
+    for dataset in set(table.datasets) - set(offered) - {"cifar10-valid"}:
+        with refuses(OutOfDomainError, *offered):
+            calls[0](dataset=dataset)
+
+
+def test_the_trainings_of_a_search_on_cifar10_are_explained(table: Table) -> None:
+    with refuses(InvalidInputError, "validation accuracy of cifar10-valid", "test accuracy of cifar10"):
+        table.regret(0)
+    with refuses(InvalidInputError, *table.datasets, "test accuracy of cifar10"):
+        table.query(0)
+    with refuses(OutOfDomainError, "nats-size", "validation accuracy"):
+        nb.load_table("nats-size").regret(0, split="validation")
 
 
 def test_an_incomplete_column_has_no_best(table: Table) -> None:
