@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 ADDRESS ?= localhost:8000
 BIN := $(VENV)/bin
+DEMO := runs/demo-$(shell date +%Y%m%d-%H%M%S)
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt $(PIP_OPTIONS)
 # A strict editable install lists modules by name, so a new file needs a reinstall.
 SOURCES := setup.py pyproject.toml constraints.txt \
@@ -13,8 +14,10 @@ CODE := setup.py mkdocs_hooks.py nasbench1shot1 search_spaces optimizers experim
 
 .PHONY: demo test lint pytest docs explore bench clean
 
-demo: $(VENV)/.core  ## search on the bundled images and table, about 35 s on one core; draws the regret curve
-	$(BIN)/nb1shot1 search --scale quick --out runs/demo-$$(date +%Y%m%d-%H%M%S)
+demo: $(VENV)/.core  ## search on the bundled images and table; draws the regret curve
+	@echo "A search on the bundled images takes about 35 s on one core."
+	$(BIN)/nb1shot1 search --scale quick --out $(DEMO)
+	@echo "Next, write a web page with all its curves and cells: $(BIN)/nb1shot1 report $(DEMO) --html $(DEMO).html"
 
 test: $(VENV)/.dev  ## lint, type check and tests
 	$(MAKE) --no-print-directory --jobs 2 lint pytest  # mypy is single-threaded

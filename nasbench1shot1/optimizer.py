@@ -5,11 +5,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import wraps
+from inspect import isfunction
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.constraint import Constraint
 from nasbench1shot1.ground.arguments import check_torch_generator
+from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.hyperparameters import Hyperparameters as Hyperparameters
 from nasbench1shot1.phases import Phase, bilevel_phases
 from nasbench1shot1.reading import Reading as Reading
@@ -30,8 +33,36 @@ WITHOUT_STEPS_OF_LAMBDA = dict.fromkeys(
 )
 """`unused_options` of methods without steps of Λ."""
 
+_A_MIXING = (Mixing, "a Mixing, such as Mixing(weights) or Mixing(path=architecture)")
+_RETURNED: Mapping[str, tuple[type, str]] = {
+    "mixing": _A_MIXING,
+    "weight_mixing": _A_MIXING,
+    "evaluation_mixing": _A_MIXING,
+    "architecture": (Architecture, "an nb.Architecture"),
+    "preferences": (Mapping, "a dict with a tensor for every key of Λ"),
+    "frozen_weights": (Collection, "a collection of names of weights"),
+    "structure": (Mapping, "a dict of JSON values"),
+    "state_dict": (dict, "a dict"),
+}
+"""What methods of a one-shot optimizer must return: the type, and words for it."""
+
 USES_ALL_WEIGHTS = {"unused_weights": "each step of this method uses all weights that are not excluded"}
 """`unused_options` of methods whose steps use all weights."""
+
+
+def _checked(method: Callable[..., Any], wanted: type, words: str) -> Callable[..., Any]:
+    """Return a method that raises InvalidInputError if its result has another type than the wanted one."""
+
+    @wraps(method)
+    def checked(*arguments: Any, **named: Any) -> Any:
+        found = method(*arguments, **named)
+        if not isinstance(found, wanted):
+            name = method.__qualname__.rpartition("<locals>.")[2]
+            given = "None" if found is None else f"an object of type {type(found).__name__}"
+            raise InvalidInputError(f"{name}() must return {words}, not {given}")
+        return found
+
+    return checked
 
 
 @dataclass(frozen=True)
@@ -118,6 +149,13 @@ class OneShotOptimizer(ABC):
     family_defaults: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
     original_family_defaults: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
     constraint: Constraint | None = None
+
+    def __init_subclass__(cls, **named: Any) -> None:
+        """Check what the methods of a subclass return, so that an error names the method instead of its callers."""
+        super().__init_subclass__(**named)
+        for name, (wanted, words) in _RETURNED.items():
+            if isfunction(method := vars(cls).get(name)):
+                setattr(cls, name, _checked(method, wanted, words))
 
     def __init__(
         self, space: OneShotSpace, hyperparameters: Any, generator: torch.Generator, device: torch.device

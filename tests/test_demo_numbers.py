@@ -1,7 +1,9 @@
 """All pages show the numbers of the recorded demo, and README's picture shows its curves."""
 
 import re
+import subprocess
 from io import BytesIO
+from pathlib import Path
 
 import demo_numbers as demo
 import numpy as np
@@ -64,3 +66,19 @@ def test_the_picture_shows_the_record() -> None:
         assert shipped.size == drawn.size
         difference = np.abs(np.asarray(shipped.convert("L"), float) - np.asarray(drawn.convert("L"), float))
     assert (difference > 50).mean() < 0.002
+
+
+def test_the_demo_announces_its_time_and_ends_with_a_command_for_its_search(tmp_path: Path) -> None:
+    program = tmp_path / "bin" / "nb1shot1"
+    program.parent.mkdir()
+    program.write_text('#!/bin/sh\necho "called: $*"\n')
+    program.chmod(0o755)
+    (tmp_path / ".core").touch()  # so that nothing is installed
+    make = ["make", "--no-print-directory", "demo", f"VENV={tmp_path}"]
+    first, *_, called, last = subprocess.run(
+        make, cwd=CHECKOUT, capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+    assert "about 35 s on one core" in first
+    folder = called.rpartition(" ")[2]
+    assert called == f"called: search --scale quick --out {folder}"
+    assert last.endswith(f": {program} report {folder} --html {folder}.html")

@@ -20,6 +20,7 @@ from refused_inputs import (
     EDGES,
     PIXELS,
     S1,
+    ReturnsWeights,
     ask,
     best,
     changed,
@@ -97,6 +98,10 @@ KINDS: dict[str, dict[str, Callable[[Path], object]]] = {
         "a bound on an accuracy": lambda tmp: table().allowed(nb.Bounds.of(test_accuracy=0.5)),
         "a bound on several data sets": lambda tmp: nb.load_table("nb201").allowed(nb.Bounds.of(flops=5)),
         "several data sets": lambda tmp: nb.load_table("nb201").best("nb201"),
+        "several trainings": lambda tmp: nb.load_table("nb201").query(0),
+        "a data set without the metric": lambda tmp: nb.load_table("nb201").best(
+            "nb201", "validation", dataset="cifar10"
+        ),
         "an unknown data set": lambda tmp: nb.load_table("nb201").best("nb201", dataset="cifar-10"),
         "a row of another benchmark": lambda tmp: nb.load_table("nb201").query(S1),
         "no table": lambda tmp: nb.load_table(tmp),
@@ -109,6 +114,7 @@ KINDS: dict[str, dict[str, Callable[[Path], object]]] = {
     "images": {
         "an unknown data set": lambda tmp: data_set("imagenet16-120"),
         "an unknown image set": lambda tmp: load_images("cifar10-smple"),
+        "images that are not in an .npz file": lambda tmp: load_images(notes(tmp) / "notes.txt"),
         "CIFAR-10 is absent": lambda tmp: load_images("cifar10"),
         "ImageNet16-120 is absent": lambda tmp: load_images("ImageNet16-120"),
         "a missing file": lambda tmp: load_images("no/such/file.npz"),
@@ -323,6 +329,7 @@ KINDS: dict[str, dict[str, Callable[[Path], object]]] = {
         "fewer channels in a later stage": lambda tmp: search(tmp, "drnas-progressive", partial_channels=1),
         "no epoch after the first decision": lambda tmp: search(tmp, "sgas", epochs=3, decision_start=3),
         "a step of Λ that never comes": lambda tmp: search(tmp, "idarts", weight_steps=100, weights_first=True),
+        "mixing weights in place of a Mixing": lambda tmp: search(tmp, ReturnsWeights, channels=2, cells=1, epochs=1),
         "early stopping before all choices": lambda tmp: search(
             tmp, "sgas", early_stopping=True, hessian_eigenvalue=True
         ),

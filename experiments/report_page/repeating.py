@@ -20,6 +20,7 @@ from nasbench1shot1.one_shot_search.options import SearchConfig, search_options
 from nasbench1shot1.one_shot_search.record import Run
 from nasbench1shot1.registry import SCRIPT, is_trusted, optimizer
 from nasbench1shot1.runs.folder import CONFIG
+from nasbench1shot1.runs.next_command import import_advice
 from nasbench1shot1.runs.options import option_names, switch_names
 from nasbench1shot1.tuning.options import TuningOptions, study_options
 from nasbench1shot1.tuning.record import Study
@@ -174,7 +175,10 @@ def _unnamed(config: Mapping[str, Any], group: str = "optimizers") -> str:
         if value.startswith(SCRIPT):
             return BY_PYTHON
         if not is_trusted(kind, value):
-            return f"The module of the {name} {value} is not imported, so the defaults of its options are unknown."
+            return (
+                f"The module of the {name} {value} is not imported, so the defaults of its options are unknown. "
+                f"{import_advice('report', config)}"
+            )
     return ""
 
 

@@ -16,6 +16,7 @@ from nasbench1shot1.ground.text import counted
 from nasbench1shot1.one_shot_search.captions import selection_text
 from nasbench1shot1.one_shot_search.entropy import learned_weights
 from nasbench1shot1.one_shot_search.record import PARAMETERS, SearchRecord, known_space
+from nasbench1shot1.runs.next_command import import_advice
 from nasbench1shot1.space import OneShotSpace
 from nasbench1shot1.tables.table import Table
 
@@ -57,7 +58,7 @@ def searched(run: SearchRecord, label: str, table: Table | None, most: int) -> d
     notes = [
         f"This page shows {len(epochs):,} of {counted(recorded, 'recorded epoch')}." if len(epochs) < recorded else "",
         selection_text(lines[-1:]),
-        run.reading_note if weights else "",
+        f"{note} {import_advice('report', run.config)}" if weights and (note := run.reading_note) else "",
         "" if weights else _no_weights_text(run, bool(stored)),
     ]
     method = str(run.config["optimizer"]).rpartition(":")[2]

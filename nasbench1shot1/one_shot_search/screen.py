@@ -21,7 +21,7 @@ from nasbench1shot1.one_shot_search.events import describe_decisions, phase_star
 from nasbench1shot1.one_shot_search.group import SearchGroup
 from nasbench1shot1.one_shot_search.kept_weights import kept_epochs
 from nasbench1shot1.one_shot_search.options import non_default_options
-from nasbench1shot1.one_shot_search.record import CELLS, FIGURE, SELECTED_EPOCH, Run, SearchRecord, returned_epoch
+from nasbench1shot1.one_shot_search.record import CELLS, FIGURE, NOTE, SELECTED_EPOCH, Run, SearchRecord, returned_epoch
 from nasbench1shot1.one_shot_search.regret_curve import mean_regret_of, source_elsewhere
 from nasbench1shot1.one_shot_search.state import SearchState
 from nasbench1shot1.registry import SCRIPT
@@ -209,6 +209,8 @@ def show_result(run: Run, table: Table, console: Console) -> None:
         print_line(line)
     if text := baseline_text(run.baseline, where):
         print_line(text)
+    if NOTE in summary:
+        print_line(summary[NOTE])
     cells, regret = (run.folder / picture_name(name, run.config.get("format")) for name in (CELLS, FIGURE))
     if cells.is_file():
         print_line(f"Cells by epoch: {cells}")

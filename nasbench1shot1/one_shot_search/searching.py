@@ -18,7 +18,15 @@ from nasbench1shot1.one_shot_search.options import (
     search_options,
     table_of_search,
 )
-from nasbench1shot1.one_shot_search.record import Run, SearchWriter, open_search, summarise
+from nasbench1shot1.one_shot_search.record import (
+    NOTE,
+    PARAMETERS,
+    Run,
+    SearchWriter,
+    open_search,
+    read_parameters,
+    summarise,
+)
 from nasbench1shot1.phases import USUAL, check_phases, first_moved_epoch, phase_at
 from nasbench1shot1.registry import check_recorded_names, one_shot, search_space, with_names
 from nasbench1shot1.runs.folder import CONFIG
@@ -30,6 +38,12 @@ if TYPE_CHECKING:
 
     from nasbench1shot1.one_shot_search.state import SearchState
     from nasbench1shot1.optimizer import OneShotOptimizer
+
+
+UNMOVED = (
+    "Warning: no step changed Λ, so every epoch prefers the architecture of the initial Λ, and the regret does not "
+    "depend on the search. Check that the optimizer's steps update the tensors of its attribute parameters in place."
+)
 
 
 @options_by_keyword('nb.search("darts", space="s1")')
@@ -160,7 +174,8 @@ class SearchKind(Kind[SearchOptions, "SearchState", Run, SearchWriter]):
 
     def summarise(self, run: Run, begun: "Begun[SearchState]") -> dict[str, Any]:
         """Return the result of the last epoch, or of the one to which the search went back."""
-        return summarise(run.config, Run.read_lines(run.folder), begun.table.id)
+        lines = Run.read_lines(run.folder)
+        return {**summarise(run.config, lines, begun.table.id), **_unmoved_note(run.folder, lines, begun.state)}
 
     def present(self, run: Run, begun: "Begun[SearchState]", console: "Console") -> None:
         """Draw the regret and the cells."""
@@ -176,6 +191,17 @@ class SearchKind(Kind[SearchOptions, "SearchState", Run, SearchWriter]):
             return {}
         growth = {"from": run.config["epochs"], "to": options.common.epochs, "after_epoch": begun.state.epoch}
         return {**grown, "grown": [*run.config["grown"], growth]}
+
+
+def _unmoved_note(folder: Path, lines: Sequence[Mapping[str, Any]], state: "SearchState") -> Mapping[str, str]:
+    """Return the field `NOTE` of the summary if all epochs have the Λ and the architecture of epoch 0, else nothing.
+
+    Methods that do not learn Λ, and searches whose phases do not update it, have no such note.
+    """
+    if not (state.method.learns_parameters and any(phase.moves_parameters for phase in state.phases)):
+        return {}
+    is_moved = any((values != values[0]).any() for values in read_parameters(folder / PARAMETERS).values())
+    return {} if is_moved or len({line["architecture"] for line in lines}) > 1 else {NOTE: UNMOVED}
 
 
 def default_folder(options: SearchOptions, last: int | str) -> Path:

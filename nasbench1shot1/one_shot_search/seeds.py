@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -192,14 +193,14 @@ def _check_is_free(folder: Path, wanted: Sequence[SearchOptions]) -> None:
     names = list_names(folder)
     if _hold_seeds(folder, names, wanted):
         return
-    advice = replace_advice(folder, SearchKind.REPLACES)
+    advice = partial(replace_advice, folder, SearchKind.REPLACES)
     if SEEDS in names:
         shared = {name: value for name, value in wanted[0].as_dict().items() if name != "seed"}
         with suppress(DamagedFileError):  # a damaged group is not replaced either
             check_equal_options(folder, SearchGroup.open(folder).options, shared, SearchKind.WORD, advice)
     if names or (folder.exists() and not folder.is_dir()):
         is_finished = {CONFIG, SUMMARY} <= names or (SEEDS in names and _is_finished(folder))
-        raise occupied_error(folder, SEEDS in names or CONFIG in names, is_finished, advice)
+        raise occupied_error(folder, SEEDS in names or CONFIG in names, is_finished, advice())
 
 
 def _hold_seeds(folder: Path, names: set[str], wanted: Sequence[SearchOptions]) -> bool:

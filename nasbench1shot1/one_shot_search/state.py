@@ -1,8 +1,8 @@
 """The state of a search between two epochs: supernet, optimizers and images, and the content of a checkpoint."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +26,7 @@ from nasbench1shot1.optimizer import Batch, Mixing, OneShotOptimizer, SearchStep
 from nasbench1shot1.phases import Data, Phase, check_phases, phase_at
 from nasbench1shot1.runs.checkpoints import checked_restore
 from nasbench1shot1.runs.options import required
+from nasbench1shot1.space import OneShotSpace
 from nasbench1shot1.supernets.layers import (
     BatchNorm2d,
     check_partial,
@@ -104,7 +105,8 @@ class SearchState:
         """Return class scores, (N, classes) float32; `compiled` has an effect only if the search compiles."""
         if not isinstance(mixing, Mixing):
             raise InvalidInputError(
-                f"{self.config.optimizer} gave a {type(mixing).__name__} as its mixing: let it return a Mixing(weights)"
+                f"{self.config.optimizer} computes a pass with an object of type {type(mixing).__name__}: give a "
+                "Mixing, such as Mixing(weights)"
             )
         return class_scores(self.net, mixing, images, self.config.precision, compiled)
 
@@ -289,15 +291,7 @@ def begin(options: SearchOptions, images: ImageSet | None = None, checks_memory:
     if checks_memory:
         check_fits(config, space, images.classes, images.side)
     check_batch(config, halves)
-    net = Supernet(
-        space,
-        config.channels,
-        config.cells,
-        preset,
-        classes=images.classes,
-        generator=epoch_generator(config.seed, "supernet", 0),
-        partial_channels=config.partial_channels,
-    ).to(device)
+    net = supernet_of(config, space, images.classes).to(device)
     if config.compile:
         net.compile()
     weight_optimizer = torch.optim.SGD(
@@ -319,8 +313,21 @@ def begin(options: SearchOptions, images: ImageSet | None = None, checks_memory:
         split=halves,
     )
     _check_cells(state, checks_memory)
-    _check_single_images(state)
+    check_single_images(config, _phases(config, method), halves, images.side, lambda: net)
     return state
+
+
+def supernet_of(config: SearchConfig, space: OneShotSpace, classes: int) -> Supernet:
+    """Return the supernet of a search before its first step, on the CPU."""
+    return Supernet(
+        space,
+        config.channels,
+        config.cells,
+        preset_of(vars(config)),
+        classes=classes,
+        generator=epoch_generator(config.seed, "supernet", 0),
+        partial_channels=config.partial_channels,
+    )
 
 
 def constrain(state: SearchState, table: "Table | None" = None) -> None:
@@ -448,42 +455,49 @@ def check_schedule(config: SearchConfig, method: OneShotOptimizer, phases: Seque
             )
 
 
-def _check_single_images(state: SearchState) -> None:
-    """Raise InvalidInputError if a batch has a single image, and batch-norm would get one value per channel from it."""
-    phases = _phases(state.config, state.method)
-    if not any(map(partial(_has_batch_of_one, state), phases)) or _fewest_pixels(state) > 1:
+def check_single_images(
+    config: SearchConfig, phases: Sequence[Phase], halves: Split, side: int, make_net: Callable[[], Supernet]
+) -> None:
+    """Raise InvalidInputError if a batch has a single image, and batch-norm would get one value per channel from it.
+
+    Args:
+        config: options of the search.
+        phases: its phases.
+        halves: the images of its halves.
+        side: height and width of the images in pixels.
+        make_net: returns the search's supernet; called only if a batch has a single image.
+    """
+    if not any(_has_batch_of_one(config, phase, halves) for phase in phases) or _fewest_pixels(make_net(), side) > 1:
         return
-    side, given = state.images.side, option("batch_size", state.config.batch_size)
     raise InvalidInputError(
-        f"with {given}, a training batch has a single image, whose {side} × {side} pixels the supernet reduces to one, "
-        f"too few for batch-norm: choose another {option('batch_size')} or {option('images_per_half')}, or larger "
-        "images"
+        f"with {option('batch_size', config.batch_size)}, a training batch has a single image, whose {side} × {side} "
+        f"pixels the supernet reduces to one, too few for batch-norm: choose another {option('batch_size')} or "
+        f"{option('images_per_half')}, or larger images"
     )
 
 
-def _has_batch_of_one(state: SearchState, phase: Phase) -> bool:
+def _has_batch_of_one(config: SearchConfig, phase: Phase, halves: Split) -> bool:
     """Return whether a step of a phase trains the weights or Λ on one image."""
-    for_weights, for_architecture = _rows(state.split, phase.data)
-    own_batches = phase.moves_parameters and not state.config.draw_with_replacement
-    size = state.config.batch_size + phase.batch_increase
+    for_weights, for_architecture = _rows(halves, phase.data)
+    own_batches = phase.moves_parameters and not config.draw_with_replacement
+    size = config.batch_size + phase.batch_increase
     of_halves = (for_weights, for_architecture) if own_batches else (for_weights,)
     return size == 1 or any(len(rows) % size == 1 for rows in of_halves)
 
 
 @torch.no_grad()
-def _fewest_pixels(state: SearchState) -> int:
-    """Return the smallest number of values per channel that a batch-norm layer of the supernet gets from one image."""
-    pixels = [2]
+def _fewest_pixels(net: Supernet, side: int) -> int:
+    """Return the smallest number of values per channel that a batch-norm layer of a supernet gets from one image."""
+    pixels, device = [2], net.classifier.weight.device
 
     def note(layer: BatchNorm2d, x: Tensor) -> Tensor:
         pixels.append(x[0, 0].numel())
         return x
 
-    net, side = state.net, state.images.side
-    weights = to_tensors(net.space.one_hot(net.space.sample(np.random.default_rng(0))), state.method.device)
+    weights = to_tensors(net.space.one_hot(net.space.sample(np.random.default_rng(0))), device)
     net.eval()  # layers of a user's own cell must not change their buffers
     with normalised_by(net, note):
-        net.forward(torch.zeros(1, 3, side, side, device=state.method.device), weights)
+        net.forward(torch.zeros(1, 3, side, side, device=device), weights)
     net.train()
     return min(pixels)
 

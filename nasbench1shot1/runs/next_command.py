@@ -42,9 +42,16 @@ def resume_command(name: str, folder: Path) -> str:
 
 def command_for(name: str, folder: Path) -> str:
     """Return the command that reads a run, with the `--allow-module` that it needs, for a screen."""
-    modules = _modules(folder)
-    permission = f"{flag('allow_module')} {shlex.quote(modules)}" if modules else ""
-    return " ".join(filter(None, ("nb1shot1", name, shlex.quote(str(folder)), permission)))
+    return " ".join(filter(None, ("nb1shot1", name, shlex.quote(str(folder)), _permission(_modules(folder)))))
+
+
+def import_advice(name: str, options: Mapping[str, Any]) -> str:
+    """Return a sentence for a page: how the command that writes it imports the modules of a run's options."""
+    return f"To import it, add {_permission(named_modules(options))} to nb1shot1 {name}."
+
+
+def _permission(modules: str | None) -> str:
+    return f"{flag('allow_module')} {shlex.quote(modules)}" if modules else ""
 
 
 def _modules(folder: Path) -> str | None:

@@ -1,6 +1,6 @@
 """One function that takes every kind of run (`runs.kind`) from its options to the finished record, new or resumed."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
@@ -135,17 +135,24 @@ def _check_is_no_other(kind: "Kind[Any, Any, Any, Any]", folder: Path, options: 
     with suppress(InvalidInputError):  # another kind of run
         found = kind.open(folder) if (folder / CONFIG).is_file() else None
     if found is not None:
-        advice = replace_advice(folder, kind.REPLACES)
+        advice = partial(replace_advice, folder, kind.REPLACES)
         check_equal_options(folder, found.config, options.as_dict(), kind.WORD, advice)
 
 
 def check_equal_options(
-    folder: Path, recorded: Mapping[str, Any], options: Mapping[str, Any], word: str, replace: str = ""
+    folder: Path,
+    recorded: Mapping[str, Any],
+    options: Mapping[str, Any],
+    word: str,
+    replace: Callable[[], str] = str,
 ) -> None:
-    """Raise InvalidInputError if the run, or the group of runs, in a folder has another value of an option."""
+    """Raise InvalidInputError if the run, or the group of runs, in a folder has another value of an option.
+
+    `replace` is as in `check_is_new`.
+    """
     for name, ours in options.items():
         if name in recorded and recorded[name] != ours:
             raise InvalidInputError(
-                f"'{folder}' holds another {word} ({option(name, recorded[name])}, not {ours}): {replace}choose "
+                f"'{folder}' holds another {word} ({option(name, recorded[name])}, not {ours}): {replace()}choose "
                 f"another {option('out')}"
             )

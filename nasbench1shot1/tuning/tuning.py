@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -248,7 +249,7 @@ def _check_search(
     import torch
 
     from nasbench1shot1.images.batches import epoch_generator
-    from nasbench1shot1.one_shot_search.state import check_batch, check_schedule
+    from nasbench1shot1.one_shot_search.state import check_batch, check_schedule, check_single_images, supernet_of
 
     config, space = options.common, one_shot(search_space(options.common.space))
     check_fits(config, space, images.classes, images.side)
@@ -256,6 +257,7 @@ def _check_search(
     generator = epoch_generator(config.seed, "architecture", 0)
     method = options.method(space, options.own, generator, torch.device("cpu"))
     before: Sequence[Phase] = ()
+    every: list[Phase] = []
     for epochs in budgets:
         phases = method.phases(epochs, config.warm_start_epochs)
         check_phases(phases, epochs)
@@ -267,6 +269,8 @@ def _check_search(
                 f"it cannot be continued: use {option('continuation', 'restart')}"
             )
         before = phases
+        every += phases
+    check_single_images(config, every, halves, images.side, partial(supernet_of, config, space, images.classes))
 
 
 def _check_recorded(study: Study) -> None:

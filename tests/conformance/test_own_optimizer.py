@@ -1,25 +1,34 @@
 """docs/own_optimizer.md: a method outside the package is installed, searched with and refused."""
 
 import os
+import re
 import shlex
 import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 import warm_process
 from command_line import CODE
 from conftest import CHECKOUT
 from pages import blocks_of, broken_links
-from refusals import exits, fails
+from refusals import exits, fails, refuses
 from rich.console import Console
+from tiny_search import tiny_state
 
 import nasbench1shot1 as nb
 from nasbench1shot1 import cli
+from nasbench1shot1.conformance.search_steps import SilentReporter
+from nasbench1shot1.one_shot_search.loop import evaluate, phase_and_structure, train_epoch
 from nasbench1shot1.one_shot_search.options import check_method
 from nasbench1shot1.optimizer import Hyperparameters
+from nasbench1shot1.optimizers.adam import AdamOptimizer
+from nasbench1shot1.optimizers.darts import DARTS
+from nasbench1shot1.optimizers.gradient import GradientOptimizer
+from nasbench1shot1.optimizers.sampling import SamplingOptimizer
 
 EXAMPLE, PAGE = CHECKOUT / "tests" / "conformance" / "third_party", CHECKOUT / "docs" / "own_optimizer.md"
 FILES = {
@@ -181,6 +190,48 @@ def test_an_option_with_the_name_of_a_common_option_is_refused():
 
     with pytest.raises(nb.InvalidInputError, match="'epochs'"):
         check_method(Method)
+
+
+def test_the_page_marks_the_required_methods():
+    rows = [line.split("|")[1] for line in PAGE.read_text().splitlines() if line.startswith("| `")]
+    required = {name for row in rows if "(required)" in row for name in re.findall(r"`(\w+)`", row)}
+    assert required == nb.OneShotOptimizer.__abstractmethods__
+    assert AdamOptimizer.__abstractmethods__ == {"mixing"} and not GradientOptimizer.__abstractmethods__
+    assert SamplingOptimizer.__abstractmethods__ == {"sample"}
+
+
+@pytest.mark.parametrize(
+    ("method", "result", "words"),
+    [
+        ("mixing", {}, "Mixing(weights), dict"),
+        ("weight_mixing", None, "Mixing(weights), None"),
+        ("evaluation_mixing", (), "Mixing(weights), tuple"),
+        ("architecture", "s1:0", "nb.Architecture, str"),
+        ("frozen_weights", None, "names of weights, None"),
+        ("state_dict", None, "dict, None"),
+        ("structure", [], "dict, list"),
+    ],
+)
+def test_an_error_names_the_method_that_returned_another_type(method, result, words):
+    def returns(self: nb.OneShotOptimizer) -> Any:
+        return result
+
+    returns.__qualname__ = f"Mine.{method}"
+    state = tiny_state(optimizer="darts")
+    state.method.__class__ = type("Mine", (DARTS,), {method: returns})
+    with refuses(nb.InvalidInputError, f"Mine.{method}() must return", *words.split(", ")):
+        train_epoch(state, 1, SilentReporter())
+        evaluate(state, 1)
+        phase_and_structure(state)
+        state.state_dict()
+
+
+def test_only_passes_of_known_types_are_computed():
+    state = tiny_state(optimizer="darts")
+    weights = state.method.mixing().weights
+    for score in (lambda: state.logits(weights, None), lambda: state.shared_weights(0).errors([weights])):
+        with refuses(nb.InvalidInputError, "Mixing(weights)"):
+            score()
 
 
 def test_a_term_in_the_loss_of_the_parameters_moves_them(monkeypatch, tmp_path):

@@ -12,6 +12,7 @@ from typing import Any
 import compared_runs as make
 import numpy as np
 import pytest
+import tiny_search
 import tiny_studies
 import tiny_training
 from hypothesis import given
@@ -29,6 +30,7 @@ from nasbench1shot1.experiments.correlation.options import ranking_options
 from nasbench1shot1.experiments.report_page.charts import SHAPES, line, rounded, thinned
 from nasbench1shot1.experiments.report_page.page import FOLDER
 from nasbench1shot1.experiments.report_page.repeating import repeated, seeds_text
+from nasbench1shot1.experiments.report_page.searched import searched
 from nasbench1shot1.one_shot_search.options import search_options
 from nasbench1shot1.tuning.options import study_options
 
@@ -151,7 +153,15 @@ def test_runs_that_no_command_started_say_so(tmp_path):
     for optimizer in ("__main__:Mine", "not_imported:Mine"):
         commands, note = repeated(nb.Run(tmp_path, {**config, "optimizer": optimizer}))
         assert not commands and note.endswith(".")
+    assert "--allow-module not_imported to nb1shot1 report" in note
     assert not repeated(make.group(tmp_path / "none", [(1,)], started=0)).commands
+
+
+def test_weights_of_an_optimizer_that_is_not_imported_come_with_the_option_that_imports_it(tmp_path):
+    run = tiny_search.search(tmp_path / "run", epochs=1)
+    run = nb.Run(run.folder, {**run.config, "optimizer": "not_imported:Mine"})
+    (note,) = searched(run, "mine", None, 10)["notes"]
+    assert note.startswith(run.reading_note) and "--allow-module not_imported to nb1shot1 report" in note
 
 
 @given(st.sets(st.integers(0, 40), min_size=1).map(sorted))

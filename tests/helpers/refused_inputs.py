@@ -16,6 +16,7 @@ from nasbench1shot1.ground.files import PACKAGE_DATA
 from nasbench1shot1.images.image_set import load_images
 from nasbench1shot1.images.sources import import_images
 from nasbench1shot1.nasbench101.cell import Cell
+from nasbench1shot1.optimizers.darts import DARTS
 from nasbench1shot1.runs.lock import locked
 from nasbench1shot1.tables.table import Table
 
@@ -86,7 +87,14 @@ def mixing() -> dict[str, torch.Tensor]:
     return {name: torch.ones(shape) for name, shape in nb.search_space("s1").mixing_shapes().items()}
 
 
-def search(tmp: Path, method: str, **options: Any) -> None:
+class ReturnsWeights(DARTS):
+    """An optimizer that forgets to return a Mixing."""
+
+    def mixing(self) -> Any:
+        return super().mixing().weights
+
+
+def search(tmp: Path, method: str | type, **options: Any) -> None:
     nb.search(method, space="s1", scale="quick", out=tmp / "run", **options)
 
 

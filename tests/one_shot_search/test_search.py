@@ -12,6 +12,7 @@ import torch
 from killed_run import assert_killed
 from refusals import refuses
 from rich.console import Console
+from tiny_search import FOR_TINY
 
 import nasbench1shot1 as nb
 from nasbench1shot1.conformance.tiny_search import differences, flatten
@@ -19,6 +20,10 @@ from nasbench1shot1.ground.errors import DivergedError
 from nasbench1shot1.one_shot_search.captions import scale_text
 from nasbench1shot1.one_shot_search.options import non_default_options, search_options
 from nasbench1shot1.one_shot_search.record import FIELDS
+from nasbench1shot1.optimizer import SearchStep
+from nasbench1shot1.optimizers.darts import DARTS
+from nasbench1shot1.phases import Phase
+from nasbench1shot1.runs.schedules import Cosine
 
 TINY = {"scale": "quick", "epochs": 4, "channels": 2, "cells": 1, "images_per_half": 40, "batch_size": 20, "threads": 1}
 SECONDS = ("search_seconds", "simulated_seconds")
@@ -518,3 +523,45 @@ def test_mixed_optimizers_are_named_on_screen_and_in_the_picture(tmp_path):
     assert scale_text([run.config]).endswith("\n--weight-decay\xa00.01, --relaxation\xa0gumbel")
     other = {**run.config, "weight_decay": 0.02}
     assert scale_text([run.config, other]).endswith("preset\xa0corrected\n--relaxation\xa0gumbel")
+
+
+class Still(DARTS):
+    """A method whose steps forget to update Λ."""
+
+    def architecture_step(self, step: SearchStep) -> None:
+        pass
+
+
+class StillButChoosing(Still):
+    """A method that does not use Λ, and prefers another architecture after every epoch."""
+
+    preferred = 0
+
+    def begin_epoch(self, epoch: int, *others) -> None:
+        super().begin_epoch(epoch, *others)
+        self.preferred = epoch
+
+    def architecture(self) -> nb.Architecture:
+        return self.space[self.preferred]
+
+
+class OnlyWarmingUp(Still):
+    """A method that only trains weights."""
+
+    def phases(self, epochs: int, warm_start_epochs: int) -> list[Phase]:
+        return [Phase("weights", epochs, Cosine(epochs), moves_parameters=False)]
+
+
+def test_a_search_in_which_lambda_never_moved_ends_with_a_warning(tmp_path):
+    folder = search(tmp_path / "run", optimizer=Still, epochs=1).folder
+    screen = StringIO()
+    resumed = nb.search(resume=folder, epochs=2, console=Console(file=screen, width=1000))
+    assert screen.getvalue().count(resumed.summary["note"]) == 1
+    assert "the architecture of the initial Λ" in resumed.summary["note"]
+    assert {line["architecture"] for line in resumed.lines} == {resumed.summary["architecture"]}
+
+
+@pytest.mark.parametrize("optimizer", ["darts", "random-ws", "enas", "spos", StillButChoosing, OnlyWarmingUp])
+def test_methods_that_move_lambda_or_do_not_use_it_are_not_warned_of(optimizer, tmp_path):
+    own = FOR_TINY.get(optimizer, {}) if isinstance(optimizer, str) else {}
+    assert "note" not in search(tmp_path / "run", optimizer=optimizer, **{"epochs": 1, **own}).summary

@@ -39,6 +39,16 @@ def test_an_empty_folder_becomes_a_new_group(tmp_path, leftovers):
     assert nb.draw_regret(group).get_lines()
 
 
+def test_a_folder_is_opened_for_advice_only_if_it_is_refused(tmp_path, monkeypatch):
+    opened: list[Path] = []
+    monkeypatch.setattr("nasbench1shot1.one_shot_search.seeds.replace_advice", lambda folder, _: opened.append(folder))
+    nb.search_seeds([0], out=tmp_path / "group", console=QUIET, **SMALL)
+    assert opened == []
+    with pytest.raises(nb.InvalidInputError):
+        nb.search_seeds([0], out=tmp_path / "group", console=QUIET, **SMALL)
+    assert opened == [tmp_path / "group"]
+
+
 def test_searches_that_were_run_one_by_one_become_a_group(tmp_path):
     """As a job array of Slurm runs them."""
     folder, shared = tmp_path / "group", {**SMALL, "console": QUIET}

@@ -125,6 +125,20 @@ def test_batches_must_fit_the_images_before_anything_is_written(tmp_path):
     assert not (tmp_path / "study").exists()
 
 
+@pytest.mark.parametrize("of_study", [{"batch_size": 8}, {"config_space": "batches.json", "batch_size": None}])
+def test_batches_of_one_image_without_several_pixels_are_refused_before_writing(tmp_path, monkeypatch, of_study):
+    monkeypatch.chdir(tmp_path)
+    space = ConfigurationSpace()
+    space.add(Categorical("batch_size", [3, 8]))
+    space.to_json("batches.json")
+    small = {"image_side": 4, "channels": 4, "cells": 3, "images_per_half": 9, "config_space": "cs1"}
+    with refuses(
+        nb.InvalidInputError, "configuration space", "batch_size=8", "4 × 4", options="batch_size images_per_half"
+    ):
+        tiny_study(tmp_path / "study", **{**small, **of_study})
+    assert not (tmp_path / "study").exists()
+
+
 def test_options_that_the_tuner_does_not_support_are_refused_before_writing(tmp_path):
     space = ConfigurationSpace()
     space.add(OrdinalHyperparameter("momentum", [0.5, 0.9]))
