@@ -6,11 +6,10 @@ from itertools import pairwise
 from pathlib import Path
 
 from nasbench1shot1.black_box_search.options import BlackBoxOptions
-from nasbench1shot1.black_box_search.record import BlackBoxStudy
+from nasbench1shot1.black_box_search.record import RANGE, BlackBoxStudy
 from nasbench1shot1.ground.errors import UserError
 from nasbench1shot1.jobs.job import Job, Workers
 from nasbench1shot1.jobs.pool import Watcher, run_jobs
-from nasbench1shot1.runs.folder import RANGE
 from nasbench1shot1.runs.next_command import resume_advice
 
 SEARCHES = 125

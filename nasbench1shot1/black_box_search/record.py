@@ -26,7 +26,7 @@ from nasbench1shot1.display.style import Spread
 from nasbench1shot1.evaluator import BOUNDS, ELSEWHERE, Baseline
 from nasbench1shot1.ground.errors import InvalidInputError, UserError
 from nasbench1shot1.ground.text import counted
-from nasbench1shot1.runs.folder import CONFIG, METRICS, OUTSIDE, RANGE, TRAJECTORY, count_lines, damaged_file_error
+from nasbench1shot1.runs.folder import CONFIG, METRICS, OUTSIDE, TRAJECTORY, count_lines, damaged_file_error
 from nasbench1shot1.runs.record import DIGEST, RunRecord, digest, has_type
 from nasbench1shot1.tables.columns import partly_text, source_text
 
@@ -71,6 +71,8 @@ INCUMBENT: dict[str, Any] = {
 FIGURE = "regret.png"
 POINTS = 300
 """Number of points of a curve."""
+RANGE = "repeats-"
+"""Beginning of the names of the sub-folders with ranges of a study's searches."""
 OTHERS = "other_objectives"
 """Field of config.json, if an objective has several metrics: descriptions of all but the first, by metric."""
 NOT_SHARED = ("first_repeat", "repeats", "table", *PICTURES, "spread", FEEDBACK)
@@ -94,7 +96,6 @@ class BlackBoxStudy(RunRecord):
     PICTURE: ClassVar[str | None] = FIGURE
     DRAWING = "nasbench1shot1.experiments.run_drawing:draw_regret"
     SHOWN = ("repeats", "seconds", "evaluations", "epochs", "dataset")
-    FILES = (FIGURE, f"{RANGE}*")
     HAS_CHECKPOINTS = False
 
     @cached_property
@@ -116,11 +117,6 @@ class BlackBoxStudy(RunRecord):
     def is_trajectory(self) -> bool:
         """Whether another program recorded the trainings (`nb.study_from_frame`)."""
         return TRAJECTORY in self.config
-
-    @property
-    def is_irreplaceable(self) -> bool:
-        """Whether another program ran the searches."""
-        return self.is_outside or self.is_trajectory
 
     @property
     def origin(self) -> str:

@@ -37,7 +37,6 @@ def black_box(
     *,
     out: str | Path | None = None,
     resume: str | Path | None = None,
-    overwrite: bool = False,
     allow_module: str | None = None,
     console: Console | None = None,
     **options: Any,
@@ -48,7 +47,6 @@ def black_box(
         optimizer: name of the optimizer, its class, or "module:Class". Default: "regularized-evolution".
         out: folder of the new study; it must not exist. Default: `runs/blackbox-<optimizer>-<space>-<seed>`.
         resume: folder of a stopped study. Cannot be combined with `out`; only `repeats` may increase.
-        overwrite: replace the study in `out`. The old study is deleted after the new one has recorded a search.
         allow_module: module that `resume` may import because the study's config.json names it.
         console: rich console for progress output. Default: a new console. `Console(quiet=True)` is silent.
         options: fields of `black_box_search.options.BlackBoxConfig`, such as space="s1", seconds=1e7, repeats=500 or
@@ -67,15 +65,7 @@ def black_box(
     """
     given = with_names(options if optimizer is None else {"optimizer": optimizer, **options})
     workers, given = WorkerOptions.split(given)
-    return run(
-        BlackBoxKind(workers),
-        given,
-        out=out,
-        resume=resume,
-        overwrite=overwrite,
-        allow_module=allow_module,
-        console=console,
-    )
+    return run(BlackBoxKind(workers), given, out=out, resume=resume, allow_module=allow_module, console=console)
 
 
 class BlackBoxKind(Kind[BlackBoxOptions, Repeats, BlackBoxStudy, RunWriter[BlackBoxStudy]]):
@@ -86,7 +76,6 @@ class BlackBoxKind(Kind[BlackBoxOptions, Repeats, BlackBoxStudy, RunWriter[Black
     """
 
     RECORD, WRITER, MAY_GROW, WORD = BlackBoxStudy, RunWriter[BlackBoxStudy], ("repeats",), "study"
-    REPLACES = (BlackBoxStudy,)
 
     def __init__(self, workers: WorkerOptions) -> None:
         self.workers = workers

@@ -34,7 +34,7 @@ class BlackBox(Generic[Own]):
         "Measuring": ("table", "reference"),
         "Workers": option_names(WorkerOptions),
         "Pictures": (*PICTURES, "spread"),
-        "Running": ("out", "overwrite", "resume", "dry_run"),
+        "Running": ("out", "resume", "dry_run"),
     }
 
     common: BlackBoxConfig
@@ -45,9 +45,6 @@ class BlackBox(Generic[Own]):
     """Where the searches run."""
     out: Path | None = None
     """Folder of the new study; it must not exist. Default: runs/blackbox-OPTIMIZER-SPACE-SEED."""
-    overwrite: bool = False
-    """Replace the study in --out, including its reports. The old study is deleted after the new one has recorded a
-    search. A folder that also holds other files is refused."""
     dry_run: bool = False
     """Print the expected disk space and time, and stop."""
     resume: Path | None = None
@@ -98,8 +95,7 @@ class BlackBox(Generic[Own]):
         options = {**vars(self.common), **vars(self.own), **vars(self.where)}
         given = {name: value for name, value in options.items() if name in self.named}
         if self.dry_run:
-            check_dry_run(resume=self.resume, overwrite=self.overwrite)
+            check_dry_run(resume=self.resume)
             show_dry_run("blackbox", **given)
             return
-        where: dict[str, Any] = {"out": self.out, "resume": self.resume, "allow_module": self.allow_module}
-        black_box(**where, overwrite=self.overwrite, **given)
+        black_box(out=self.out, resume=self.resume, allow_module=self.allow_module, **given)

@@ -19,8 +19,6 @@ SEEDS = "seeds.json"
 """In the folder of a group of searches, one for each of several seeds."""
 TRAININGS = "trainings.json"
 """In the folder of a group of trainings: the networks, the seeds and the options."""
-RANGE = "repeats-"
-"""Beginning of the names of sub-folders of a black-box study, each of which is a study of a range of its searches."""
 WEIGHTS = "weights"
 """A folder in a search's folder, with the weights of the epochs that it keeps."""
 

@@ -18,11 +18,10 @@ from nasbench1shot1.ground.folder_swap import (
     remove_leftovers,
     temporary_sibling,
 )
-from nasbench1shot1.runs.folder import CHECKPOINT, CONFIG, ENVIRONMENT, METRICS, RANGE, SUMMARY, read_lines
+from nasbench1shot1.runs.folder import CHECKPOINT, CONFIG, ENVIRONMENT, METRICS, SUMMARY, read_lines
 from nasbench1shot1.runs.lifecycle import is_aborted_start, list_names, locked_folder, remove_aborted_start
 from nasbench1shot1.runs.lock import LOCK, locked
 from nasbench1shot1.runs.opening import open_run
-from nasbench1shot1.runs.record import RunRecord
 
 OF_EVERY_RUN = (CONFIG, ENVIRONMENT, METRICS, CHECKPOINT, SUMMARY)
 """What every run writes into its folder."""
@@ -141,11 +140,6 @@ def check_is_replaceable(folder: Path, replaced: tuple[type, ...]) -> None:
         raise InvalidInputError(
             f"{switch('overwrite')} does not replace a {record.KIND} ('{folder}'): choose another {option('out')}"
         )
-    if isinstance(record, RunRecord) and record.is_irreplaceable:
-        raise InvalidInputError(
-            f"{switch('overwrite')} does not replace '{folder}', which another program recorded: choose another "
-            f"{option('out')}"
-        )
     if Path.cwd().is_relative_to(folder.resolve()):
         raise InvalidInputError(
             f"'{folder}' contains the current folder: leave it before you use {switch('overwrite')}"
@@ -187,9 +181,8 @@ def _is_report(path: Path) -> bool:
 
 
 def _members(folder: Path) -> list[Path]:
-    """Return the folders of the runs in the folder of a group, or of the ranges of a study; empty for other runs."""
-    names = f"{RANGE}*" if (folder / CONFIG).exists() else "*"
-    return sorted(path.parent for path in folder.glob(f"{names}/{CONFIG}"))
+    """Return the folders of the runs in the folder of a group; empty for a single run."""
+    return [] if (folder / CONFIG).exists() else sorted(path.parent for path in folder.glob(f"*/{CONFIG}"))
 
 
 def has_begun(folder: Path) -> bool:

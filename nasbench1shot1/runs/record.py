@@ -94,11 +94,6 @@ class RunRecord(Displayed):
         """Return the recorded file format of the pictures; None means png."""
         return self.config.get("format")
 
-    @property
-    def is_irreplaceable(self) -> bool:
-        """Whether no command of this package could make the record again, so that `overwrite` does not replace it."""
-        return False
-
     def _subject(self) -> str:
         """Return in words what was run."""
         return self.KIND

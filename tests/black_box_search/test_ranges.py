@@ -22,7 +22,6 @@ from nasbench1shot1.black_box_search.repeats import Repeats
 from nasbench1shot1.experiments.comparison.comparing import compare_runs
 from nasbench1shot1.experiments.comparison.statistics import Contender
 from nasbench1shot1.runs.lock import locked
-from nasbench1shot1.runs.overwriting import has_begun
 
 QUIET = Console(quiet=True)
 
@@ -255,40 +254,3 @@ def test_a_cluster_whose_workers_have_another_working_directory_searches_in_a_re
         made = study(Path("study"), scheduler=cluster.scheduler_address)
     assert_same(made, whole)
     assert [part.folder for part in made.ranges] == [Path("study") / "repeats-00000"]
-
-
-@pytest.mark.parametrize("workers", [{}, {"workers": 2}], ids=["here", "ranges"])
-def test_a_study_is_replaced_if_asked(tmp_path: Path, workers: dict[str, Any]) -> None:
-    old = study(tmp_path / "study", **workers)
-    assert has_begun(old.folder)
-    for options in ({}, {"seed": 1}):
-        with refuses(nb.InvalidInputError, old.folder, options=" ".join((*options, "overwrite", "out"))):
-            study(old.folder, **options)
-    (old.folder / "notes.txt").touch()
-    with refuses(nb.InvalidInputError, "notes.txt", options="overwrite"):
-        study(old.folder, seed=1, overwrite=True)
-    (old.folder / "notes.txt").unlink()
-    new = study(old.folder, seed=1, overwrite=True, **workers)
-    assert_same(new, study(tmp_path / "other", seed=1))
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["other", "study"]
-
-
-def test_notes_in_the_folder_of_a_range_and_running_ranges_prevent_a_replacement(tmp_path: Path) -> None:
-    old = study(tmp_path / "study", workers=2)
-    part = old.ranges[0].folder
-    with locked(part), refuses(nb.InvalidInputError, part):
-        study(old.folder, overwrite=True)
-    (part / "notes.txt").touch()
-    with refuses(nb.InvalidInputError, "notes.txt", options="overwrite"):
-        study(old.folder, overwrite=True)
-    assert nb.open_run(old.folder).lines == old.lines
-
-
-def test_a_study_of_another_program_is_not_replaced(tmp_path: Path) -> None:
-    objective = nb.objective("s1", evaluations=2, out=tmp_path / "mine")
-    objective(nb.search_space("s1")[0])
-    objective.finish()
-    for options, named in (({}, "optimizer out"), ({"overwrite": True}, "overwrite out")):
-        with refuses(nb.InvalidInputError, tmp_path / "mine", options=named):
-            study(tmp_path / "mine", **options)
-    assert nb.open_run(tmp_path / "mine").is_outside

@@ -136,7 +136,7 @@ def test_ctrl_c_exits_cleanly_and_the_run_can_be_resumed(tmp_path):
         (["search", "--seeds", "0-1", "--resume", "nowhere"], "--resume --seeds"),
         (["search", "--resume", "nowhere"], "'nowhere'"),
         (["search", "--resume", "nowhere", "--workers", "2"], "'nowhere'"),
-        (["blackbox", "--tensorboard"], "--tensorboard --allow-module"),
+        (["blackbox", "--overwrite"], "--overwrite --allow-module"),
         (["search", "--epochs", "1.5"], "--epochs 1.5"),
         (["compare", "runs/x", "--over", "epoch"], "--over epoch epochs"),
         (["query", "foo"], "foo s1:0|0,1|0,2|1,3|2,4:"),
