@@ -17,7 +17,7 @@ CODE := setup.py mkdocs_hooks.py nasbench1shot1 search_spaces optimizers experim
 demo: $(VENV)/.core  ## search on the bundled images and table; draws the regret curve
 	@echo "A search on the bundled images takes about 35 s on one core."
 	$(BIN)/nb1shot1 search --scale quick --out $(DEMO)
-	@echo "Next, write a web page with all its curves and cells: $(BIN)/nb1shot1 report $(DEMO) --html $(DEMO).html"
+	@echo "To write a web page with the curves and cells of this search, run: $(BIN)/nb1shot1 report $(DEMO) --html $(DEMO).html"
 
 test: $(VENV)/.dev  ## lint, type check and tests
 	$(MAKE) --no-print-directory --jobs 2 lint pytest  # mypy is single-threaded

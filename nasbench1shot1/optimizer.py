@@ -50,14 +50,13 @@ USES_ALL_WEIGHTS = {"unused_weights": "each step of this method uses all weights
 """`unused_options` of methods whose steps use all weights."""
 
 
-def _checked(method: Callable[..., Any], wanted: type, words: str) -> Callable[..., Any]:
-    """Return a method that raises InvalidInputError if its result has another type than the wanted one."""
+def _checked(method: Callable[..., Any], name: str, wanted: type, words: str) -> Callable[..., Any]:
+    """Return a method that raises InvalidInputError, with its name, if its result does not have the wanted type."""
 
     @wraps(method)
     def checked(*arguments: Any, **named: Any) -> Any:
         found = method(*arguments, **named)
-        if not isinstance(found, wanted):
-            name = method.__qualname__.rpartition("<locals>.")[2]
+        if not isinstance(found, wanted) or isinstance(found, str):  # a string is a collection, too
             given = "None" if found is None else f"an object of type {type(found).__name__}"
             raise InvalidInputError(f"{name}() must return {words}, not {given}")
         return found
@@ -155,7 +154,7 @@ class OneShotOptimizer(ABC):
         super().__init_subclass__(**named)
         for name, (wanted, words) in _RETURNED.items():
             if isfunction(method := vars(cls).get(name)):
-                setattr(cls, name, _checked(method, wanted, words))
+                setattr(cls, name, _checked(method, f"{cls.__name__}.{name}", wanted, words))
 
     def __init__(
         self, space: OneShotSpace, hyperparameters: Any, generator: torch.Generator, device: torch.device

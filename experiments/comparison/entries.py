@@ -23,7 +23,7 @@ from nasbench1shot1.one_shot_search.record import SearchRecord
 from nasbench1shot1.registry import check_trusted
 from nasbench1shot1.runs.folder import CONFIG
 from nasbench1shot1.runs.next_command import resume_command
-from nasbench1shot1.runs.record import RunRecord
+from nasbench1shot1.runs.record import NOTE, RunRecord
 from nasbench1shot1.tables.columns import STANDARD
 from nasbench1shot1.tables.references import PRESENT
 from nasbench1shot1.tables.table import Table
@@ -250,6 +250,12 @@ class SearchEntry(Entry):
         return [self.folder, *(run.folder for run in self.runs)]
 
     @property
+    def note(self) -> str:
+        """See `Entry`."""
+        finished = [run.summary for run in self.runs if run.is_finished]
+        return " ".join(dict.fromkeys(str(summary[NOTE]) for summary in finished if NOTE in summary))
+
+    @property
     def progress(self) -> str | None:
         """See `Entry`."""
         running = [run for run in self.runs if not run.is_finished]
@@ -398,7 +404,7 @@ class BlackBoxEntry(Entry):
     @property
     def note(self) -> str:
         """See `Entry`."""
-        return str(self.study.summary.get("note", "")) if self.study.is_finished else ""
+        return str(self.study.summary.get(NOTE, "")) if self.study.is_finished else ""
 
     @property
     def setting(self) -> str:

@@ -177,7 +177,7 @@ def _unnamed(config: Mapping[str, Any], group: str = "optimizers") -> str:
         if not is_trusted(kind, value):
             return (
                 f"The module of the {name} {value} is not imported, so the defaults of its options are unknown. "
-                f"{import_advice('report', config)}"
+                f"{import_advice('report', value)}"
             )
     return ""
 

@@ -58,7 +58,7 @@ def searched(run: SearchRecord, label: str, table: Table | None, most: int) -> d
     notes = [
         f"This page shows {len(epochs):,} of {counted(recorded, 'recorded epoch')}." if len(epochs) < recorded else "",
         selection_text(lines[-1:]),
-        f"{note} {import_advice('report', run.config)}" if weights and (note := run.reading_note) else "",
+        _reading_note(run) if weights else "",
         "" if weights else _no_weights_text(run, bool(stored)),
     ]
     method = str(run.config["optimizer"]).rpartition(":")[2]
@@ -79,6 +79,11 @@ def searched(run: SearchRecord, label: str, table: Table | None, most: int) -> d
         "reading": run.describe_reading(max(epochs)) if weights else "",
         "notes": [note for note in notes if note],
     }
+
+
+def _reading_note(run: SearchRecord) -> str:
+    note = run.reading_note
+    return f"{note} {import_advice('report', run.config['optimizer'])}" if note else ""
 
 
 def _no_weights_text(run: SearchRecord, is_recorded: bool) -> str:

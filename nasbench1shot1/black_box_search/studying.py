@@ -23,6 +23,7 @@ from nasbench1shot1.jobs.pool import Watcher, WorkerOptions
 from nasbench1shot1.registry import check_importable, check_recorded_names, search_space, with_names
 from nasbench1shot1.runs.folder import CONFIG
 from nasbench1shot1.runs.kind import Begun, Kind
+from nasbench1shot1.runs.record import NOTE
 from nasbench1shot1.runs.running import run
 from nasbench1shot1.runs.writer import RunWriter
 from nasbench1shot1.tables.table import load_table
@@ -144,7 +145,7 @@ class BlackBoxKind(Kind[BlackBoxOptions, Repeats, BlackBoxStudy, RunWriter[Black
         """Return statistics over all searches."""
         lines = run.read_lines(run.folder)
         note = begun.state.random_search_note(max(line["evaluations"] for line in lines))
-        return {**summarise(run.config, lines), **({"note": note} if note else {})}
+        return {**summarise(run.config, lines), **({NOTE: note} if note else {})}
 
     def present(self, run: BlackBoxStudy, begun: Begun[Repeats], console: Console) -> None:
         """Draw the regret over simulated time, and print the regret over all searches."""
@@ -164,7 +165,7 @@ class BlackBoxKind(Kind[BlackBoxOptions, Repeats, BlackBoxStudy, RunWriter[Black
         if (baseline := run.baseline) is not None and baseline.test_regret is not None:
             source = f" ({named})" if (named := goal.source(baseline.test_measured)) else ""
             print_line(f"{goal.title} of the baseline, {baseline.words}: {goal.text(baseline.test_regret)}{source}")
-        if (note := run.summary.get("note")) and begun.state.options.common.evaluations is None:
+        if (note := run.summary.get(NOTE)) and begun.state.options.common.evaluations is None:
             print_line(note)  # with a number of evaluations, the first lines of the screen have it
         print_line(f"Picture: {picture}")
 

@@ -310,7 +310,7 @@ def evenly_wrapped(text: str, width: float, size: float) -> str:
 
 
 def _lines(line: str, width: float, size: float) -> list[str]:
-    """Return the lines of a line; "n = 3" stays together."""
+    """Return the parts into which a line is wrapped; it is not broken around an equals sign."""
     found = [""]
     for word in _BREAKS.split(line):
         longer = f"{found[-1]} {word}" if found[-1] else word

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 ENDS = "#dddddd"
 """Fill colour of the input and the output."""
-NOT_CHOSEN = "#757575"
-"""Texts of what is not chosen: the palest grey with the contrast that WCAG 2 requires of text, 4.5."""
+NOT_CHOSEN = "#717171"
+"""Colour of texts of what is not chosen. Its contrast with #f6f6f6 is at least 4.5, as WCAG 2 requires of text."""
 OPERATIONS = ("#9ecae9", "#f7c99b", "#b5dfb1")
 """Fill colours of nodes by their operation; nodes without an operation are white."""
 DECIDED = 1.8

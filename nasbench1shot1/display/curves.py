@@ -395,7 +395,8 @@ def _marked_places(points: int, spacing: tuple[float, float]) -> list[int]:
     Args:
         points: number of points of the curve.
         spacing: the place of the first marker and the distance of markers, in any unit; the place remains the same
-            share of the distance, so that markers of curves that coincide do not hide each other.
+            share of the distance, so that the markers of curves that coincide do not hide each other, except at the
+            last point.
     """
     step, last = -(-points // MOST_MARKERS), points - 1
     regular = range(int(spacing[0] / spacing[1] * step), last, step)

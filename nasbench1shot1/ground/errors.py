@@ -11,7 +11,7 @@ LONGEST_VALUE, LONGEST_WORD, LONGEST_MESSAGE = 100, 500, 4_000
 SHORTEST_BEGINNING = 3
 """Minimum number of letters from which a name is suggested that begins with them."""
 MOST_SUGGESTIONS = 3
-"""Maximum number of names that an error suggests for one that is unknown."""
+"""Maximum number of names that an error suggests for an unknown name."""
 OTHER_WORDS = {"gpu": "cuda", "wd": "weight-decay", "arch-learning-rate": "architecture-learning-rate"}
 """Names of options in other programs, and this package's names for them."""
 
@@ -203,19 +203,22 @@ def unknown_name(kind: str, name: object, known: Iterable[str], more: str = "") 
 
 
 def _suggestions(shown: str, known: Sequence[str]) -> list[str]:
-    """Return the names that were probably meant, by a synonym, initials, beginning, equal letters or similar spelling.
+    """Return the names that were probably meant: by a synonym, initials, a beginning, the same letters in another
+    order, or a similar spelling.
 
-    There are several if they are spelled equally similarly, as "s1", "s2" and "s3" for "s4"; none if these are many.
+    Several names are returned if they are equally similar; of equally similar spellings, none if there are more than
+    `MOST_SUGGESTIONS`.
     """
     asked, bare = _hyphenated(shown).lower(), {_hyphenated(name).lower(): name for name in known}
     for is_meant in (
         lambda name: name == OTHER_WORDS.get(asked),
-        lambda name: _initials(name) == asked,
+        lambda name: asked and _initials(name) == asked,
         lambda name: len(asked) >= SHORTEST_BEGINNING and name.startswith(asked),
         lambda name: sorted(name) == sorted(asked),
     ):
         if found := list(filter(is_meant, bare)):
-            return [bare[min(found, key=len)]]
+            shortest = [bare[name] for name in found if len(name) == min(map(len, found))]
+            return shortest[:MOST_SUGGESTIONS]
     cutoff = 0.55 if shown.startswith("--") else 0.5  # "s4" is close to "s1", but "--cell" is not close to "--help"
     close = difflib.get_close_matches(asked, bare, n=len(bare) or 1, cutoff=cutoff)
     likeness = [_likeness(asked, name) for name in close]

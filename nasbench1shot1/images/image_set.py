@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 
 HOW_TO_IMPORT = (
-    "import your own images with `nb1shot1 data import FILE.npz` and give the name of their set, or give the path of "
-    "the .npz file (docs/images.md describes its arrays)"
+    "to use your own images, import them with `nb1shot1 data import FILE.npz` and give the name of the set, or give "
+    "the path of the .npz file (docs/images.md describes its arrays)"
 )
 """Advice on how to use images of one's own, phrased as the second half of a sentence."""
 _IMAGES_AT_ONCE = 1_000
@@ -170,15 +170,15 @@ def load_images(name_or_path: str | Path, verify: bool = True) -> ImageSet:
     if name in DATA_SETS:
         raise not_installed(name)
     path = as_path(name, "images")
-    if not path.exists() and path.suffix != ".npz" and path.name == name:  # a name has neither a suffix nor folders
-        unknown = unknown_name("image set", name, {SAMPLE_NAME, *DATA_SETS, *imported_names()})
-        raise InvalidInputError(f"{quote(unknown)}; {HOW_TO_IMPORT}")
-    if not path.exists():
-        raise InvalidInputError(f"the image file '{name}' is missing: check its path")
-    if path.suffix != ".npz" or not path.is_file():
+    if path.suffix == ".npz" and path.is_file():
+        columns, of = read_images(path)
+        return _image_set(path.stem, columns, of, content_sha256(columns))
+    if path.exists():
         raise InvalidInputError(f"'{name}' is not an .npz file: {HOW_TO_IMPORT}")
-    columns, of = read_images(path)
-    return _image_set(path.stem, columns, of, content_sha256(columns))
+    if path.suffix == ".npz" or path.name != name:  # the name of a set has neither a suffix nor folders
+        raise InvalidInputError(f"the image file '{name}' is missing: check its path")
+    unknown = unknown_name("image set", name, {SAMPLE_NAME, *DATA_SETS, *imported_names()})
+    raise InvalidInputError(f"{quote(unknown)}; {HOW_TO_IMPORT}")
 
 
 def not_installed(name: str) -> UserError:

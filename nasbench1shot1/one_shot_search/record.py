@@ -69,8 +69,6 @@ IF_RECORDED: dict[str, Any] = {
 }
 """Further fields of a line: measurements that options ask for, and fields of methods whose search has phases of their
 own, changes the supernet's structure, or selects one of its epochs."""
-NOTE = "note"
-"""Field of summary.json: a warning about the result, if there is one."""
 PARAMETERS_DIGEST = "architecture_parameters_sha256"
 """Field of summary.json and checkpoints: `parameters_digest` of the epochs that they follow."""
 Parameters = Mapping[str, NDArray[np.float32]]

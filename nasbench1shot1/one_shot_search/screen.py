@@ -21,13 +21,14 @@ from nasbench1shot1.one_shot_search.events import describe_decisions, phase_star
 from nasbench1shot1.one_shot_search.group import SearchGroup
 from nasbench1shot1.one_shot_search.kept_weights import kept_epochs
 from nasbench1shot1.one_shot_search.options import non_default_options
-from nasbench1shot1.one_shot_search.record import CELLS, FIGURE, NOTE, SELECTED_EPOCH, Run, SearchRecord, returned_epoch
+from nasbench1shot1.one_shot_search.record import CELLS, FIGURE, SELECTED_EPOCH, Run, SearchRecord, returned_epoch
 from nasbench1shot1.one_shot_search.regret_curve import mean_regret_of, source_elsewhere
 from nasbench1shot1.one_shot_search.state import SearchState
 from nasbench1shot1.registry import SCRIPT
 from nasbench1shot1.runs.folder import WEIGHTS
 from nasbench1shot1.runs.next_command import command_for
 from nasbench1shot1.runs.options import required
+from nasbench1shot1.runs.record import NOTE
 from nasbench1shot1.space import OneShotSpace
 from nasbench1shot1.tables.columns import partly_text, source_text
 from nasbench1shot1.tables.table import Table
@@ -226,6 +227,8 @@ def show_group_result(group: SearchGroup, table: Table, console: Console) -> Non
     print_line = line_printer(console)
     for line in group_regrets(group[0], [run.summary for run in group], table):
         print_line(line)
+    for note in dict.fromkeys(run.summary[NOTE] for run in group if NOTE in run.summary):
+        print_line(note)
     print_line(f"Picture of all: {group.folder / picture_name(FIGURE, group[0].config.get('format'))}")
 
 

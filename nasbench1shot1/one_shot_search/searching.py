@@ -19,7 +19,6 @@ from nasbench1shot1.one_shot_search.options import (
     table_of_search,
 )
 from nasbench1shot1.one_shot_search.record import (
-    NOTE,
     PARAMETERS,
     Run,
     SearchWriter,
@@ -31,6 +30,7 @@ from nasbench1shot1.phases import USUAL, check_phases, first_moved_epoch, phase_
 from nasbench1shot1.registry import check_recorded_names, one_shot, search_space, with_names
 from nasbench1shot1.runs.folder import CONFIG
 from nasbench1shot1.runs.kind import Begun, Kind
+from nasbench1shot1.runs.record import NOTE
 from nasbench1shot1.runs.running import run
 
 if TYPE_CHECKING:
@@ -41,8 +41,9 @@ if TYPE_CHECKING:
 
 
 UNMOVED = (
-    "Warning: no step changed Λ, so every epoch prefers the architecture of the initial Λ, and the regret does not "
-    "depend on the search. Check that the optimizer's steps update the tensors of its attribute parameters in place."
+    "Warning: no step of {optimizer} changed Λ, and all epochs have the same architecture, so the regret does not "
+    "measure the search. Check that architecture_step changes the tensors in self.parameters, and that the learning "
+    "rate of Λ is not 0."
 )
 
 
@@ -194,14 +195,18 @@ class SearchKind(Kind[SearchOptions, "SearchState", Run, SearchWriter]):
 
 
 def _unmoved_note(folder: Path, lines: Sequence[Mapping[str, Any]], state: "SearchState") -> Mapping[str, str]:
-    """Return the field `NOTE` of the summary if all epochs have the Λ and the architecture of epoch 0, else nothing.
+    """Return the field `NOTE` of the summary if all epochs have the Λ and the architecture of epoch 0; else no field.
 
     Methods that do not learn Λ, and searches whose phases do not update it, have no such note.
     """
     if not (state.method.learns_parameters and any(phase.moves_parameters for phase in state.phases)):
         return {}
     is_moved = any((values != values[0]).any() for values in read_parameters(folder / PARAMETERS).values())
-    return {} if is_moved or len({line["architecture"] for line in lines}) > 1 else {NOTE: UNMOVED}
+    return (
+        {}
+        if is_moved or len({line["architecture"] for line in lines}) > 1
+        else {NOTE: UNMOVED.format(optimizer=state.config.optimizer)}
+    )
 
 
 def default_folder(options: SearchOptions, last: int | str) -> Path:

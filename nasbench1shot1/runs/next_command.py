@@ -45,9 +45,15 @@ def command_for(name: str, folder: Path) -> str:
     return " ".join(filter(None, ("nb1shot1", name, shlex.quote(str(folder)), _permission(_modules(folder)))))
 
 
-def import_advice(name: str, options: Mapping[str, Any]) -> str:
-    """Return a sentence for a page: how the command that writes it imports the modules of a run's options."""
-    return f"To import it, add {_permission(named_modules(options))} to nb1shot1 {name}."
+def import_advice(name: str, reference: str) -> str:
+    """Return a sentence for a page: how the command that writes it can import an optimizer or a space.
+
+    Args:
+        name: the command, such as "report".
+        reference: a "module:object", or a name that another package registers.
+    """
+    module, colon, _ = reference.partition(":")
+    return f"To import it, add {_permission(module)} to nb1shot1 {name}." if colon else "Install its package first."
 
 
 def _permission(modules: str | None) -> str:

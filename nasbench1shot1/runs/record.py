@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 DIGEST = "metrics_sha256"
 """Field of summary.json and checkpoints: `digest` of the lines that they follow."""
+NOTE = "note"
+"""Field of summary.json, if the method could not do what its name says: a sentence about this."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

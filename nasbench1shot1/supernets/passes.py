@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.ground.errors import InvalidInputError, shorten
+from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.space import OneShotSpace
 
 if TYPE_CHECKING:
@@ -204,11 +204,12 @@ def as_mixing(given: Pass, space: OneShotSpace) -> Mixing:
 
 
 def check_passes(passes: Iterable[Pass], space: OneShotSpace) -> None:
-    """Raise InvalidInputError if a pass is not a `Pass`, or an architecture is not in the space."""
+    """Raise InvalidInputError if an input is not a `Pass`, or an architecture is not in the space."""
     for given in passes:
         if not isinstance(given, Pass):
             raise InvalidInputError(
-                f"{shorten(repr(given))} cannot be scored: give an nb.Architecture or a Mixing, such as Mixing(weights)"
+                f"an object of type {type(given).__name__} cannot be scored: give an nb.Architecture or a Mixing, such "
+                "as Mixing(weights)"
             )
         architecture = given.architecture if isinstance(given, Subnetwork) else path_of(given)
         if architecture is not None:

@@ -149,14 +149,16 @@ class TableFolder:
         )
 
     def datasets_of(self, metric: str | None = None) -> list[str]:
-        """Return the data sets that have a metric, in the order of the table; by default, those with trained values.
+        """Return the data sets that have a metric, in the order of the table. Default: those with values of trainings.
 
-        For a metric on validation or test images, these are the data sets whose values guide or judge searches
+        Data sets that have the metric only within trainings are left out if others have it at the end. For a metric on
+        validation or test images, the result consists of the data sets whose values guide or judge searches
         (`description.Objective`), if they have the metric.
         """
         described = [(key, self.names.about[name]) for key, name in self.names.values.items()]
-        found = [(key[1], about) for key, about in described if (key[0] == metric if metric else about.epochs)]
-        having = [name for name in self.meta["datasets"] if name in {dataset for dataset, _ in found}]
+        named = [(key, about) for key, about in described if (key[0] == metric if metric else about.epochs)]
+        found = [(key, about) for key, about in named if key[2] == "end"] or named
+        having = [name for name in self.meta["datasets"] if name in {key[1] for key, _ in found}]
         if metric is None:
             return having or list(self.meta["datasets"])
         split = next((about.split for _, about in found), None)
@@ -286,8 +288,8 @@ def _read_meta(path: Path) -> Meta:
 def table_id(meta: Meta) -> str:
     """Return a table's id: name, version and the first 7 digits of a SHA-256 over the columns' names and SHA-256s.
 
-    Columns that follow from others are not included. Names of data sets are included; columns of tables with several
-    data sets have them in their names.
+    Columns that follow from others are not included. Names of data sets are included, in the names of columns if the
+    table has several.
     """
     derived = keys_of(meta).DERIVED
     content = sorted((name, about) for name, about in meta["columns"].items() if name not in derived)

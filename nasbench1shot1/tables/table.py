@@ -264,19 +264,19 @@ class Table(TableRows):
         what = metric and metric.replace("_", " ")
         if not (known := self._folder.datasets_of(metric)):
             return OutOfDomainError(f"the table {self.id} has no {what} on any data set: use another metric or table")
-        apart = [] if metric not in (None, *_ACCURACIES) else list(filter(self._is_apart, self.objectives))
+        is_accuracy = metric in (None, *_ACCURACIES)
         notes = [
             f"searches on {one.dataset} use the validation accuracy of {one.validation} and the test accuracy of "
             f"{one.test}"
-            for one in apart
+            for one in filter(self._has_separate_trainings, self.objectives if is_accuracy else ())
         ]
-        why = f" ({'; '.join(notes)})" if notes else ""
+        explanation = f" ({'; '.join(notes)})" if notes else ""
         return InvalidInputError(
             f"the table {self.id} has trainings on several data sets: {f'for {what}, ' if what else ''}give "
-            f"{alternatives([option('dataset', known[0]), *known[1:]])}{why}"
+            f"{alternatives([option('dataset', known[0]), *known[1:]])}{explanation}"
         )
 
-    def _is_apart(self, objective: Objective) -> bool:
+    def _has_separate_trainings(self, objective: Objective) -> bool:
         """Return whether different trainings have the validation and the test accuracies of an objective."""
         places = (objective.validation, objective.test)
         return len(set(places)) > 1 and all(map(self._has, _ACCURACIES, places))

@@ -29,8 +29,8 @@ def test_the_page_gives_the_regrets_of_the_pilot_and_both_learning_rates() -> No
 
 def test_the_page_gives_the_regrets_of_ten_recorded_searches() -> None:
     with tarfile.open(CHECKOUT / "docs" / "records" / "methods.tar.xz") as records:
-        summaries = [records.extractfile(f"s1/darts/seed-{seed}/metrics.jsonl") for seed in range(10)]
-        lines = [[json.loads(line) for line in file] for file in summaries if file is not None]
+        records_of = [records.extractfile(f"s1/darts/seed-{seed}/metrics.jsonl") for seed in range(10)]
+        lines = [[json.loads(line) for line in file] for file in records_of if file is not None]
     final = [of[-1]["test_regret"] for of in lines]
     demo = [run.lines[-1]["test_regret"] for run in nb.load_run(CHECKOUT / "docs" / "demo")]
     assert final[:3] == pytest.approx(demo, abs=1e-9)
@@ -38,5 +38,5 @@ def test_the_page_gives_the_regrets_of_ten_recorded_searches() -> None:
         [row] = [row for row in csv.DictReader(file) if (row["panel"], row["curve"]) == ("s1", "darts")]
     mean, low, high = percent([float(row[f"final_{name}"]) for name in ("mean", "low", "high")])
     assert percent([sum(final) / 10]) == [mean]
-    assert f"the mean is {mean} % [{low}, {high}]" in PAGE
-    assert f"the regrets are {percent([min(final)])[0]} to {percent([max(final)])[0]} %" in PAGE
+    assert f"Their mean is {mean} % (95 % confidence interval [{low}, {high}])" in PAGE
+    assert f"their regrets range from {percent([min(final)])[0]} to {percent([max(final)])[0]} %" in PAGE

@@ -216,7 +216,6 @@ def test_an_error_names_the_method_that_returned_another_type(method, result, wo
     def returns(self: nb.OneShotOptimizer) -> Any:
         return result
 
-    returns.__qualname__ = f"Mine.{method}"
     state = tiny_state(optimizer="darts")
     state.method.__class__ = type("Mine", (DARTS,), {method: returns})
     with refuses(nb.InvalidInputError, f"Mine.{method}() must return", *words.split(", ")):

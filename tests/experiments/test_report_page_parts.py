@@ -154,6 +154,8 @@ def test_runs_that_no_command_started_say_so(tmp_path):
         commands, note = repeated(nb.Run(tmp_path, {**config, "optimizer": optimizer}))
         assert not commands and note.endswith(".")
     assert "--allow-module not_imported to nb1shot1 report" in note
+    other_package = nb.Run(tmp_path, {**config, "optimizer": "elsewhere", "space": "own_space:SPACE"})
+    assert repeated(other_package).note.endswith("Install its package first.")
     assert not repeated(make.group(tmp_path / "none", [(1,)], started=0)).commands
 
 

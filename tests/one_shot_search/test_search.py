@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 import torch
 from killed_run import assert_killed
-from refusals import refuses
+from refusals import missing, refuses
 from rich.console import Console
 from tiny_search import FOR_TINY
 
 import nasbench1shot1 as nb
 from nasbench1shot1.conformance.tiny_search import differences, flatten
+from nasbench1shot1.experiments.comparison.entries import SearchEntry
 from nasbench1shot1.ground.errors import DivergedError
 from nasbench1shot1.one_shot_search.captions import scale_text
 from nasbench1shot1.one_shot_search.options import non_default_options, search_options
@@ -557,8 +558,16 @@ def test_a_search_in_which_lambda_never_moved_ends_with_a_warning(tmp_path):
     screen = StringIO()
     resumed = nb.search(resume=folder, epochs=2, console=Console(file=screen, width=1000))
     assert screen.getvalue().count(resumed.summary["note"]) == 1
-    assert "the architecture of the initial Λ" in resumed.summary["note"]
+    assert not missing(resumed.summary["note"], "no step of", ":Still changed Λ", "learning rate of Λ is not 0")
+    assert SearchEntry.from_run(resumed).note == resumed.summary["note"]
     assert {line["architecture"] for line in resumed.lines} == {resumed.summary["architecture"]}
+
+
+def test_a_group_of_searches_that_never_moved_lambda_warns_once(tmp_path):
+    screen = StringIO()
+    options = {**TINY, "architecture_learning_rate": 0.0, "epochs": 1}
+    nb.search_seeds([0, 1], out=tmp_path / "group", console=Console(file=screen, width=1000), **options)
+    assert screen.getvalue().rpartition("Picture: ")[2].count("no step of darts changed Λ") == 1
 
 
 @pytest.mark.parametrize("optimizer", ["darts", "random-ws", "enas", "spos", StillButChoosing, OnlyWarmingUp])
