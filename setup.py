@@ -75,6 +75,7 @@ setup(
         "nasbench1shot1.search_spaces",
         "nasbench1shot1.optimizers",
         "nasbench1shot1.optimizers.black_box",
+        "nasbench1shot1.optimizers.components",
         "nasbench1shot1.experiments",
         "nasbench1shot1.experiments.claims",
         "nasbench1shot1.experiments.comparison",

@@ -17,7 +17,7 @@ from torch import nn
 
 import nasbench1shot1 as nb
 from nasbench1shot1.optimizer import Mixing
-from nasbench1shot1.optimizers.allowed import AllowedEntries
+from nasbench1shot1.optimizers.components.allowed import AllowedEntries
 from nasbench1shot1.supernets.passes import class_scores
 
 OF_BLOCKS = {"one 3×3 convolution": (0,), "one max-pooling": (2,), "two of three": (0, 2)}

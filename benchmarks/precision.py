@@ -26,7 +26,7 @@ from nasbench1shot1.one_shot_search.loop import batch_pairs
 from nasbench1shot1.one_shot_search.options import search_options
 from nasbench1shot1.one_shot_search.state import begin
 from nasbench1shot1.one_shot_search.weight_step import weight_step
-from nasbench1shot1.optimizers import updates
+from nasbench1shot1.optimizers.components import updates
 from nasbench1shot1.supernets import batch_norm, layers
 
 RESULT = Path(__file__).parent / "results" / "precision.json"

@@ -1,8 +1,7 @@
-"""One-shot optimizers, one module per method, and code that several methods share.
+"""One-shot optimizers, one module per method, and their base classes.
 
-Methods: darts (first and second order), gdas, pc_darts, snas, random_ws, enas and setn; for widths tas, fbnetv2 and
-tunas. Shared modules: adam (base of the methods that learn Λ with Adam); gradient (base of the methods that train the
-weights under a relaxation of Λ), relaxation (Λ to mixing weights) and updates (first and second order); sampling (base
-of Random WS and ENAS, and the selection of candidates); widths (base of the methods for widths); moving_average (the
-baseline of REINFORCE, also in black_box). Only ENAS uses enas_controller.
+Base classes: adam (methods that learn Λ with Adam), gradient (methods that train the weights under a relaxation of Λ),
+levels (GAEA and FairDARTS), sampling (Random WS and ENAS, and the selection of candidates) and widths (methods for
+widths). enas_controller is the controller of ENAS. The parts from which methods are combined are in components,
+black-box optimizers in black_box.
 """

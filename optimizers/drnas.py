@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 from nasbench1shot1.ground.errors import InvalidInputError, option
+from nasbench1shot1.optimizers.components.relaxation_kinds import RelaxationName
 from nasbench1shot1.optimizers.gradient import (
     PUBLISHED_SETTINGS,
     GradientHyperparameters,
     GradientOptimizer,
 )
-from nasbench1shot1.optimizers.relaxation_kinds import RelaxationName
 from nasbench1shot1.phases import Phase, bilevel_phases
 from nasbench1shot1.runs.options import Range
 from nasbench1shot1.runs.schedules import Cosine

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.ground.errors import InvalidInputError, option
-from nasbench1shot1.optimizers.relaxation import gumbel_noise
+from nasbench1shot1.optimizers.components.relaxation import gumbel_noise
 from nasbench1shot1.space import Choice, OneShotSpace
 
 INITIAL_RANGE = 0.1  # every weight starts uniformly within ± this, as in ENAS's code

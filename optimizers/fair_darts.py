@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.ground.errors import InvalidInputError, option
 from nasbench1shot1.optimizer import Mixing, SearchStep
+from nasbench1shot1.optimizers.components.relaxation_kinds import RelaxationName
 from nasbench1shot1.optimizers.gradient import (
     PUBLISHED_SETTINGS,
     GradientOptimizer,
     TermName,
 )
 from nasbench1shot1.optimizers.levels import LevelHyperparameters, level_phases
-from nasbench1shot1.optimizers.relaxation_kinds import RelaxationName
 from nasbench1shot1.phases import Phase
 from nasbench1shot1.runs.options import IF_GIVEN, OfLength, Range
 

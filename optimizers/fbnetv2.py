@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from nasbench1shot1.optimizer import Mixing, SearchStep
+from nasbench1shot1.optimizers.components.relaxation_kinds import RelaxationName
 from nasbench1shot1.optimizers.gradient import GradientHyperparameters, GradientOptimizer
-from nasbench1shot1.optimizers.relaxation_kinds import RelaxationName
 from nasbench1shot1.optimizers.widths import WidthHyperparameters, WidthOptimizer
 from nasbench1shot1.runs.options import Range
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from nasbench1shot1.ground.errors import InvalidInputError, option
 from nasbench1shot1.optimizer import Mixing
+from nasbench1shot1.optimizers.components.relaxation_kinds import RelaxationName
 from nasbench1shot1.optimizers.gradient import GradientHyperparameters, GradientOptimizer
-from nasbench1shot1.optimizers.relaxation_kinds import RelaxationName
 from nasbench1shot1.runs.options import IF_GIVEN, Range
 from nasbench1shot1.space import OneShotSpace
 from nasbench1shot1.supernets.passes import WithUnsampledTerms

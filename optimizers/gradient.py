@@ -13,8 +13,8 @@ from nasbench1shot1.constraint import Constraint
 from nasbench1shot1.ground.errors import InvalidInputError, option, options, unknown_name, value_of
 from nasbench1shot1.optimizer import USES_ALL_WEIGHTS, Mixing, SearchStep
 from nasbench1shot1.optimizers.adam import BETAS, AdamHyperparameters, AdamOptimizer
-from nasbench1shot1.optimizers.allowed import AllowedEntries
-from nasbench1shot1.optimizers.relaxation_kinds import (
+from nasbench1shot1.optimizers.components.allowed import AllowedEntries
+from nasbench1shot1.optimizers.components.relaxation_kinds import (
     KINDS,
     RELAXATION_NAMES,
     WITH_NOISE,
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
-    from nasbench1shot1.optimizers.expectation import Expectation
+    from nasbench1shot1.optimizers.components.expectation import Expectation
 
 UpdateName = Literal["first-order", "second-order", "implicit"]
 """The names in `updates.UPDATES`."""
@@ -147,7 +147,7 @@ class GradientHyperparameters(AdamHyperparameters):
             )
 
     def _check_term(self) -> None:
-        from nasbench1shot1.optimizers.terms import TERMS
+        from nasbench1shot1.optimizers.components.terms import TERMS
 
         if self.active_term is None:
             return
@@ -223,13 +223,13 @@ class GradientOptimizer(AdamOptimizer):
         if self.hyperparameters.exclude_none:
             self._exclude_none()
         if self.hyperparameters.rule == "exponentiated-gradient":
-            from nasbench1shot1.optimizers.rules import start_uniformly
+            from nasbench1shot1.optimizers.components.rules import start_uniformly
 
             start_uniformly(self.parameters)
 
     def _check_operations(self) -> None:
         """Raise InvalidInputError for options that apply to operations if the space has none."""
-        from nasbench1shot1.optimizers.terms import TERMS
+        from nasbench1shot1.optimizers.components.terms import TERMS
 
         settings, space, term = self.hyperparameters, self.space, self.hyperparameters.active_term
         if space.operation_key in self.parameters:
@@ -294,7 +294,7 @@ class GradientOptimizer(AdamOptimizer):
 
     def check_length(self, phases: Sequence[Phase], steps: int) -> None:
         """Raise InvalidInputError if a growing term never gets a weight."""
-        from nasbench1shot1.optimizers.terms import TERMS
+        from nasbench1shot1.optimizers.components.terms import TERMS
 
         term = self.hyperparameters.active_term
         if term and TERMS[term].grows and sum(phase.epochs for phase in phases) == 1:
@@ -313,7 +313,7 @@ class GradientOptimizer(AdamOptimizer):
     @classmethod
     def reading(cls, hyperparameters: Any, epoch: int, epochs: int) -> Reading:
         """Return the mean of the relaxation at the temperature of an epoch."""
-        from nasbench1shot1.optimizers.relaxation import reading
+        from nasbench1shot1.optimizers.components.relaxation import reading
 
         return reading(hyperparameters.relaxation, hyperparameters.temperature_at(max(epoch, 1), epochs))
 
@@ -326,7 +326,7 @@ class GradientOptimizer(AdamOptimizer):
         return self._relax(self.generator if self.hyperparameters.evaluation_noise else None)
 
     def _relax(self, generator: torch.Generator | None) -> Mixing:
-        from nasbench1shot1.optimizers.relaxation import RELAXATIONS
+        from nasbench1shot1.optimizers.components.relaxation import RELAXATIONS
 
         relax, draws = RELAXATIONS[self.hyperparameters.relaxation], self.hyperparameters.draws
         parameters = self.allowed.masked(self.parameters)
@@ -360,7 +360,7 @@ class GradientOptimizer(AdamOptimizer):
         """Update Λ once by its rule, with the gradient that `update` selects and the gradient of the term, if any."""
         import torch
 
-        from nasbench1shot1.optimizers.updates import UPDATES
+        from nasbench1shot1.optimizers.components.updates import UPDATES
 
         mixing = self.mixing()
         tensors = mixing.tensors()
@@ -380,7 +380,7 @@ class GradientOptimizer(AdamOptimizer):
 
     def _with_term(self, gradients: tuple[Tensor | None, ...]) -> tuple[Tensor | None, ...]:
         """Return gradients of Λ with those of the term added."""
-        from nasbench1shot1.optimizers.terms import term_gradients
+        from nasbench1shot1.optimizers.components.terms import term_gradients
 
         settings, term = self.hyperparameters, self.hyperparameters.active_term
         if term is None:
@@ -398,14 +398,14 @@ class GradientOptimizer(AdamOptimizer):
         """Take the bounds of the search; raises InvalidInputError if the space is too large for expected costs."""
         super().constrain(constraint)
         if self.hyperparameters.cost_weight:
-            from nasbench1shot1.optimizers.expectation import check_summable
+            from nasbench1shot1.optimizers.components.expectation import check_summable
 
             check_summable(self.space)
 
     @cached_property
     def _expectations(self) -> list[Expectation]:
         """The expectation under Λ of each bounded cost."""
-        from nasbench1shot1.optimizers.expectation import Expectation
+        from nasbench1shot1.optimizers.components.expectation import Expectation
 
         costs = () if self.constraint is None else self.constraint.costs
         return [Expectation(self.space, cost.by_number) for cost in costs]
@@ -414,7 +414,7 @@ class GradientOptimizer(AdamOptimizer):
         """Return the gradients of Λ plus those of the penalty on expected costs under the allowed entries."""
         import torch
 
-        from nasbench1shot1.optimizers.expectation import excess
+        from nasbench1shot1.optimizers.components.expectation import excess
 
         weight = self.hyperparameters.cost_weight
         if not weight or self.constraint is None:
@@ -426,7 +426,7 @@ class GradientOptimizer(AdamOptimizer):
         return tuple(extra if of is None else of + extra for of, extra in zip(gradients, added, strict=True))
 
     def _exponentiate(self, of_mixing: list[Tensor]) -> None:
-        from nasbench1shot1.optimizers.rules import LEAST_SHARE, exponentiate, summed
+        from nasbench1shot1.optimizers.components.rules import LEAST_SHARE, exponentiate, summed
 
         settings, parameters = self.hyperparameters, self.allowed.masked(self.parameters)
         gradients = summed(of_mixing, list(parameters))

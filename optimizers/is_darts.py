@@ -15,7 +15,7 @@ from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.ground.errors import InvalidInputError, option
 from nasbench1shot1.hyperparameters import Hyperparameters
 from nasbench1shot1.optimizer import USES_ALL_WEIGHTS, WITHOUT_STEPS_OF_LAMBDA, Mixing, OneShotOptimizer
-from nasbench1shot1.optimizers.allowed import AllowedEntries
+from nasbench1shot1.optimizers.components.allowed import AllowedEntries
 from nasbench1shot1.phases import Phase, TrainingImages, data_of_weights, refuse_warm_up
 from nasbench1shot1.reading import Reading
 from nasbench1shot1.runs.options import OfLength, Range

@@ -85,7 +85,7 @@ class SETN(AdamOptimizer, RepeatedSelection):
         """Take one Adam step on Λ, with the gradient of the validation loss at the softmax of Λ."""
         import torch
 
-        from nasbench1shot1.optimizers.relaxation import softmax
+        from nasbench1shot1.optimizers.components.relaxation import softmax
 
         loss = step.loss(softmax(self.space, self.parameters, 1.0, None), step.architecture_batch)
         self.descend(torch.autograd.grad(loss, list(self.parameters.values()), allow_unused=True))

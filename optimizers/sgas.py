@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from nasbench1shot1.ground.errors import InvalidInputError, option
 from nasbench1shot1.optimizer import SearchStep
-from nasbench1shot1.optimizers.allowed import PENALTY
+from nasbench1shot1.optimizers.components.allowed import PENALTY
 from nasbench1shot1.optimizers.darts import DARTS
 from nasbench1shot1.optimizers.gradient import GradientHyperparameters
 from nasbench1shot1.phases import Phase, bilevel_phases

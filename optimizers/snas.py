@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
+from nasbench1shot1.optimizers.components.relaxation_kinds import RelaxationName
 from nasbench1shot1.optimizers.gradient import GradientHyperparameters, GradientOptimizer
-from nasbench1shot1.optimizers.relaxation_kinds import RelaxationName
 
 
 @dataclass(frozen=True, kw_only=True)

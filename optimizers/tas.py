@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 from nasbench1shot1.constraint import Cost
+from nasbench1shot1.optimizers.components.relaxation_kinds import RelaxationName
 from nasbench1shot1.optimizers.fbnetv2 import FBNetV2, FBNetV2Hyperparameters
-from nasbench1shot1.optimizers.relaxation_kinds import RelaxationName
 from nasbench1shot1.runs.options import OnlyWithBounds, Range
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from nasbench1shot1.optimizers.expectation import Expectation
+    from nasbench1shot1.optimizers.components.expectation import Expectation
 
 
 @dataclass(frozen=True, kw_only=True)

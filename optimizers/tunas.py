@@ -16,7 +16,7 @@ from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.ground.errors import InvalidInputError, option, switch
 from nasbench1shot1.optimizer import Mixing, SearchStep
 from nasbench1shot1.optimizers.adam import AdamHyperparameters, AdamOptimizer
-from nasbench1shot1.optimizers.moving_average import MovingAverage
+from nasbench1shot1.optimizers.components.moving_average import MovingAverage
 from nasbench1shot1.optimizers.widths import WidthHyperparameters, WidthOptimizer, used_samples
 from nasbench1shot1.runs.options import OnlyWithBounds, Range
 from nasbench1shot1.space import OneShotSpace
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
-    from nasbench1shot1.optimizers.expectation import Expectation
+    from nasbench1shot1.optimizers.components.expectation import Expectation
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,7 +153,7 @@ class TuNAS(WidthOptimizer, AdamOptimizer):
     @cached_property
     def _within_bounds(self) -> Expectation | None:
         """The probability of the bounds under Λ; None if no architectures are rejected."""
-        from nasbench1shot1.optimizers.expectation import Expectation
+        from nasbench1shot1.optimizers.components.expectation import Expectation
 
         if self.constraint is None or not self.hyperparameters.rejection:
             return None

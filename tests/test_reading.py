@@ -14,7 +14,7 @@ from tiny_search import FOR_CELLS, FOR_TINY, generator, search, tiny_state
 
 import nasbench1shot1 as nb
 from nasbench1shot1.one_shot_search.entropy import learned_weights
-from nasbench1shot1.optimizers.relaxation import RELAXATIONS
+from nasbench1shot1.optimizers.components.relaxation import RELAXATIONS
 from nasbench1shot1.reading import Reading
 
 

@@ -15,7 +15,7 @@ from nasbench1shot1.black_box_optimizer import BlackBoxOptimizer, Query
 from nasbench1shot1.constraint import REJECTIONS
 from nasbench1shot1.ground.errors import InvalidInputError, option
 from nasbench1shot1.hyperparameters import Hyperparameters
-from nasbench1shot1.optimizers.moving_average import MovingAverage
+from nasbench1shot1.optimizers.components.moving_average import MovingAverage
 from nasbench1shot1.runs.options import Range
 
 FEASIBILITY_SAMPLES = 1024

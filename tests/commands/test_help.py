@@ -11,11 +11,11 @@ from nasbench1shot1.cli import COMMANDS, main
 from nasbench1shot1.commands.help_screen import default_variants, help_screen, help_text
 from nasbench1shot1.commands.options import Asked, Hidden, Positional, command_options
 from nasbench1shot1.commands.search import Search
+from nasbench1shot1.optimizers.components.relaxation import RELAXATIONS
+from nasbench1shot1.optimizers.components.relaxation_kinds import KINDS, RELAXATION_NAMES
+from nasbench1shot1.optimizers.components.terms import TERMS
+from nasbench1shot1.optimizers.components.updates import UPDATES
 from nasbench1shot1.optimizers.gradient import TermName, UpdateName
-from nasbench1shot1.optimizers.relaxation import RELAXATIONS
-from nasbench1shot1.optimizers.relaxation_kinds import KINDS, RELAXATION_NAMES
-from nasbench1shot1.optimizers.terms import TERMS
-from nasbench1shot1.optimizers.updates import UPDATES
 from nasbench1shot1.registry import BUILT_IN, listed_names
 from nasbench1shot1.runs.options import Form, Names
 from nasbench1shot1.scales import SCALES

@@ -36,7 +36,8 @@ from nasbench1shot1.one_shot_search import loop, weight_step
 from nasbench1shot1.one_shot_search.options import search_options
 from nasbench1shot1.one_shot_search.state import SearchState
 from nasbench1shot1.optimizer import Batch, Mixing
-from nasbench1shot1.optimizers import random_ws, relaxation, setn
+from nasbench1shot1.optimizers import random_ws, setn
+from nasbench1shot1.optimizers.components import relaxation
 from nasbench1shot1.supernets.weight_sharing import measured_statistics
 
 METHODS = ("darts", "gdas", "setn", "random-ws")

@@ -21,8 +21,8 @@ from nasbench1shot1.one_shot_search import loop
 from nasbench1shot1.one_shot_search.options import search_options
 from nasbench1shot1.one_shot_search.state import SearchState
 from nasbench1shot1.optimizer import Batch, Mixing
-from nasbench1shot1.optimizers import relaxation
 from nasbench1shot1.optimizers.adam import BETAS
+from nasbench1shot1.optimizers.components import relaxation
 from nasbench1shot1.supernets.supernet import Supernet
 
 OURS = dict(zip(METHODS, ("tas", "fbnetv2", "tunas"), strict=True))

@@ -244,7 +244,7 @@ def test_previews_and_measures_of_candidates_are_counted(monkeypatch):
 
 
 def test_the_rehearsal_has_the_bounds_of_the_search(monkeypatch):
-    from nasbench1shot1.optimizers import expectation
+    from nasbench1shot1.optimizers.components import expectation
 
     penalties, real = [], expectation.excess
     monkeypatch.setattr(expectation, "excess", lambda *given: penalties.append(given) or real(*given))

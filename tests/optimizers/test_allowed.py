@@ -12,8 +12,8 @@ from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.one_shot_search.loop import batch_pairs
 from nasbench1shot1.one_shot_search.weight_step import weight_step
 from nasbench1shot1.optimizer import Mixing
-from nasbench1shot1.optimizers.allowed import AllowedEntries
-from nasbench1shot1.optimizers.relaxation import RELAXATIONS
+from nasbench1shot1.optimizers.components.allowed import AllowedEntries
+from nasbench1shot1.optimizers.components.relaxation import RELAXATIONS
 from nasbench1shot1.supernets.supernet import Supernet
 
 SPACES = ("s1", "s2", "s3", "nb201")

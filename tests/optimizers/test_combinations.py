@@ -9,8 +9,8 @@ from tiny_search import FOR_TINY, tiny_state
 
 import nasbench1shot1 as nb
 from nasbench1shot1.one_shot_search.loop import training_steps
-from nasbench1shot1.optimizers.relaxation_kinds import RELAXATION_NAMES
-from nasbench1shot1.optimizers.terms import TERMS
+from nasbench1shot1.optimizers.components.relaxation_kinds import RELAXATION_NAMES
+from nasbench1shot1.optimizers.components.terms import TERMS
 from nasbench1shot1.optimizers.widths import WidthOptimizer
 from nasbench1shot1.registry import BUILT_IN, optimizer
 

@@ -15,7 +15,7 @@ from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.one_shot_search.loop import batch_pairs, training_steps
 from nasbench1shot1.one_shot_search.options import search_options
 from nasbench1shot1.one_shot_search.weight_step import weight_step
-from nasbench1shot1.optimizers.updates import _virtual_step
+from nasbench1shot1.optimizers.components.updates import _virtual_step
 from nasbench1shot1.probability import preferred_within
 
 DECIDING = {

@@ -13,9 +13,9 @@ from tiny_search import SMALL_SPACE, generator, search, tiny_state
 import nasbench1shot1 as nb
 from nasbench1shot1.constraint import Constraint, Cost
 from nasbench1shot1.nasbench201.cost import edge_parameter_count
-from nasbench1shot1.optimizers import expectation
+from nasbench1shot1.optimizers.components import expectation
+from nasbench1shot1.optimizers.components.expectation import Expectation
 from nasbench1shot1.optimizers.darts import DARTS
-from nasbench1shot1.optimizers.expectation import Expectation
 from nasbench1shot1.probability import log_probability_of_picks
 from nasbench1shot1.space import OneShotSpace
 

@@ -10,7 +10,7 @@ from tiny_search import FOR_TINY, search, tiny_state
 import nasbench1shot1 as nb
 from nasbench1shot1.commands.options import command_options
 from nasbench1shot1.one_shot_search.options import SearchConfig, search_options
-from nasbench1shot1.optimizers.terms import TERMS
+from nasbench1shot1.optimizers.components.terms import TERMS
 from nasbench1shot1.registry import BUILT_IN, optimizer
 from nasbench1shot1.runs.options import OnlyWith, OnlyWithBounds, option_names
 from nasbench1shot1.tables.bounds import BoundOptions

@@ -15,8 +15,8 @@ from nasbench1shot1.conformance.tiny_search import differences
 from nasbench1shot1.one_shot_search.estimate import expected_seconds
 from nasbench1shot1.one_shot_search.kept_weights import supernet_of
 from nasbench1shot1.one_shot_search.loop import training_steps
+from nasbench1shot1.optimizers.components.relaxation import concentrations
 from nasbench1shot1.optimizers.drnas import ProgressiveDrNAS
-from nasbench1shot1.optimizers.relaxation import concentrations
 from nasbench1shot1.runs.schedules import cosine
 
 TWO_STAGES: dict[str, Any] = {"optimizer": "drnas-progressive", "channels": 4, "warm_start_epochs": 1}

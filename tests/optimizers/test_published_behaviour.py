@@ -17,7 +17,7 @@ import nasbench1shot1 as nb
 from nasbench1shot1.one_shot_search.loop import training_steps
 from nasbench1shot1.one_shot_search.options import search_options
 from nasbench1shot1.optimizer import Mixing, SearchStep, WeightStep
-from nasbench1shot1.optimizers.terms import term_gradients
+from nasbench1shot1.optimizers.components.terms import term_gradients
 
 
 def original(optimizer: str, **options: Any) -> dict[str, Any]:

@@ -13,9 +13,9 @@ from tiny_search import SMALL_SPACE, generator, tiny_batch
 from torch import Tensor
 
 import nasbench1shot1 as nb
+from nasbench1shot1.optimizers.components.relaxation import RELAXATIONS, add_gumbel_noise
 from nasbench1shot1.optimizers.gdas import GDAS
 from nasbench1shot1.optimizers.gradient import GradientHyperparameters, GradientOptimizer
-from nasbench1shot1.optimizers.relaxation import RELAXATIONS, add_gumbel_noise
 from nasbench1shot1.optimizers.snas import SNAS
 
 DRAWS = 2000

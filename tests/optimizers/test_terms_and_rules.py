@@ -12,11 +12,11 @@ from tiny_search import SMALL_SPACE, generator, search
 
 import nasbench1shot1 as nb
 from nasbench1shot1.one_shot_search.options import non_default_options
-from nasbench1shot1.optimizers.allowed import AllowedEntries
+from nasbench1shot1.optimizers.components.allowed import AllowedEntries
+from nasbench1shot1.optimizers.components.relaxation import RELAXATIONS, _ReinMax
+from nasbench1shot1.optimizers.components.rules import exponentiate, start_uniformly, summed
+from nasbench1shot1.optimizers.components.terms import TERMS, term_gradients
 from nasbench1shot1.optimizers.gradient import GradientHyperparameters, GradientOptimizer
-from nasbench1shot1.optimizers.relaxation import RELAXATIONS, _ReinMax
-from nasbench1shot1.optimizers.rules import exponentiate, start_uniformly, summed
-from nasbench1shot1.optimizers.terms import TERMS, term_gradients
 
 
 def spread(space=SMALL_SPACE, seed: int = 0) -> dict[str, torch.Tensor]:

@@ -12,9 +12,9 @@ from torch.func import functional_call
 
 from nasbench1shot1.one_shot_search.weight_step import weight_step
 from nasbench1shot1.optimizer import Mixing, SearchStep
-from nasbench1shot1.optimizers import updates
+from nasbench1shot1.optimizers.components import updates
+from nasbench1shot1.optimizers.components.relaxation import RELAXATIONS
 from nasbench1shot1.optimizers.gradient import GradientHyperparameters, GradientOptimizer
-from nasbench1shot1.optimizers.relaxation import RELAXATIONS
 from nasbench1shot1.supernets.layers import other_buffers
 
 RATE, MOMENTUM, DECAY = 0.3, 0.9, 0.05

@@ -16,9 +16,9 @@ from nasbench1shot1.nats_size.cost import all_flops, flops
 from nasbench1shot1.nats_size.numbering import all_widths
 from nasbench1shot1.one_shot_search.options import search_options
 from nasbench1shot1.optimizer import Batch, SearchStep
-from nasbench1shot1.optimizers.expectation import Expectation
-from nasbench1shot1.optimizers.moving_average import MovingAverage
-from nasbench1shot1.optimizers.relaxation import draw_pairs, interpolation
+from nasbench1shot1.optimizers.components.expectation import Expectation
+from nasbench1shot1.optimizers.components.moving_average import MovingAverage
+from nasbench1shot1.optimizers.components.relaxation import draw_pairs, interpolation
 from nasbench1shot1.optimizers.widths import used_samples
 
 SPACE = nb.search_space("nats-size")

@@ -12,8 +12,8 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from nasbench1shot1.optimizers.allowed import AllowedEntries
-from nasbench1shot1.optimizers.relaxation_kinds import KINDS, Encoding
+from nasbench1shot1.optimizers.components.allowed import AllowedEntries
+from nasbench1shot1.optimizers.components.relaxation_kinds import KINDS, Encoding
 from nasbench1shot1.space import OneShotSpace
 
 Parameters = Mapping[str, Tensor]
@@ -60,7 +60,7 @@ def zero_one_l1(vectors: Sequence[Tensor]) -> Tensor:
 
 def dirichlet_kl(vectors: Sequence[Tensor]) -> Tensor:
     """Return the sum over all choice vectors of KL(Dir(elu(Λ) + 1) ‖ Dir(1)) (Chen et al.: DrNAS, ICLR 2021)."""
-    from nasbench1shot1.optimizers.relaxation import concentrations
+    from nasbench1shot1.optimizers.components.relaxation import concentrations
 
     divergences = []
     for vector in vectors:

@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from nasbench1shot1.optimizer import Mixing
-from nasbench1shot1.optimizers.relaxation_kinds import KINDS
+from nasbench1shot1.optimizers.components.relaxation_kinds import KINDS
 from nasbench1shot1.reading import LEAST_CONCENTRATION, Reading
 from nasbench1shot1.space import OneShotSpace
 
