@@ -39,7 +39,7 @@ STEPS = """
 import itertools, json, sys, time, torch
 from nasbench1shot1.one_shot_search import loop
 from nasbench1shot1.one_shot_search.options import search_options
-from nasbench1shot1.one_shot_search.state import begin
+from nasbench1shot1.one_shot_search.beginning import begin
 count, options = int(sys.argv[1]), json.loads(sys.argv[2])
 options["threads"] = torch.get_num_threads()
 steps = loop.training_steps(begin(search_options(options)), 1)

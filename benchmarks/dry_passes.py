@@ -10,11 +10,11 @@ import torch
 from kernel_counts import DeviceFault, dry_device
 
 from nasbench1shot1.images.augment import Augmentation
+from nasbench1shot1.one_shot_search.beginning import begin
 from nasbench1shot1.one_shot_search.loop import batch_pairs
 from nasbench1shot1.one_shot_search.measurements import one_shot_error
 from nasbench1shot1.one_shot_search.options import search_options
 from nasbench1shot1.one_shot_search.perturbation import Perturbation
-from nasbench1shot1.one_shot_search.state import begin
 from nasbench1shot1.one_shot_search.weight_step import weight_step
 
 SAMPLED = ("random-ws", "enas")

@@ -20,9 +20,9 @@ import numpy as np
 import torch
 
 from nasbench1shot1.images.batches import epoch_generator
+from nasbench1shot1.one_shot_search.beginning import begin
 from nasbench1shot1.one_shot_search.loop import train_epoch
 from nasbench1shot1.one_shot_search.options import search_options
-from nasbench1shot1.one_shot_search.state import begin
 from nasbench1shot1.runs.machine import cpu_threads
 from nasbench1shot1.supernets.presets import BATCH_NORMS
 from nasbench1shot1.tables.table import load_table

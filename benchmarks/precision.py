@@ -22,9 +22,9 @@ from pathlib import Path
 import torch
 from torch.nn import functional as F
 
+from nasbench1shot1.one_shot_search.beginning import begin
 from nasbench1shot1.one_shot_search.loop import batch_pairs
 from nasbench1shot1.one_shot_search.options import search_options
-from nasbench1shot1.one_shot_search.state import begin
 from nasbench1shot1.one_shot_search.weight_step import weight_step
 from nasbench1shot1.optimizers.components import updates
 from nasbench1shot1.supernets import batch_norm, layers

@@ -13,9 +13,9 @@ import torch
 from published_networks import PublishedENAS, PublishedSampledSearch, PublishedSearch, load_peer
 
 import nasbench1shot1 as nb
+from nasbench1shot1.one_shot_search.beginning import begin
 from nasbench1shot1.one_shot_search.loop import batch_pairs
 from nasbench1shot1.one_shot_search.options import search_options
-from nasbench1shot1.one_shot_search.state import begin
 from nasbench1shot1.one_shot_search.weight_step import weight_step
 from nasbench1shot1.optimizer import Batch
 from nasbench1shot1.optimizers.sampling import SamplingOptimizer

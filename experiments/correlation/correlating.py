@@ -23,10 +23,10 @@ from nasbench1shot1.ground.arguments import options_by_keyword
 from nasbench1shot1.ground.errors import InvalidInputError, UserError, option
 from nasbench1shot1.ground.files import as_path, sha256
 from nasbench1shot1.images.batches import batches, epoch_generator
+from nasbench1shot1.one_shot_search.beginning import load_halves
 from nasbench1shot1.one_shot_search.kept_weights import require_kept_epochs
 from nasbench1shot1.one_shot_search.options import SearchConfig
 from nasbench1shot1.one_shot_search.record import Run, open_search
-from nasbench1shot1.one_shot_search.state import load_halves
 from nasbench1shot1.registry import check_trusted, default_table, import_trusted, one_shot, search_space, with_names
 from nasbench1shot1.runs import running
 from nasbench1shot1.runs.folder import CONFIG, SUMMARY, WEIGHTS, check_facts

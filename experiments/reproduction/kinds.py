@@ -252,7 +252,7 @@ def _ranked_epochs(job: FigureJob) -> int:
 
 def _check_ranking(job: FigureJob) -> None:
     """Raise UserError if the images are missing, or if the ranking needs more than the architecture half has."""
-    from nasbench1shot1.one_shot_search.state import load_halves
+    from nasbench1shot1.one_shot_search.beginning import load_halves
 
     _, halves = load_halves(search_options(dict(job.search)).common)
     needed, half = int(job.options["images"]), len(halves.architecture)

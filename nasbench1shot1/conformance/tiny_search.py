@@ -12,10 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nasbench1shot1.one_shot_search import loop
+from nasbench1shot1.one_shot_search.beginning import begin
 from nasbench1shot1.one_shot_search.options import search_options
 from nasbench1shot1.one_shot_search.record import Run, open_search
 from nasbench1shot1.one_shot_search.searching import search
-from nasbench1shot1.one_shot_search.state import SearchState, begin
+from nasbench1shot1.one_shot_search.state import SearchState
 from nasbench1shot1.runs import writer
 from nasbench1shot1.runs.checkpoints import load_checkpoint
 from nasbench1shot1.runs.folder import CHECKPOINT, SUMMARY, WEIGHTS

@@ -18,10 +18,11 @@ from torch import Tensor
 
 from nasbench1shot1.images.batches import epoch_generator
 from nasbench1shot1.images.stand_ins import images_for_planning
+from nasbench1shot1.one_shot_search.beginning import begin, constrain
 from nasbench1shot1.one_shot_search.measurements import MOST_ITERATIONS, cell_alignment, dominant_eigenvalue
 from nasbench1shot1.one_shot_search.meters import Amount, Clock, Meter
 from nasbench1shot1.one_shot_search.options import SearchOptions
-from nasbench1shot1.one_shot_search.state import SearchState, begin, constrain
+from nasbench1shot1.one_shot_search.state import SearchState
 from nasbench1shot1.runs.machine import cpu_threads
 from nasbench1shot1.supernets.supernet import Supernet
 from nasbench1shot1.supernets.weight_sharing import MIXED_BATCH

@@ -149,7 +149,7 @@ class SearchKind(Kind[SearchOptions, "SearchState", Run, SearchWriter]):
 
     def begin(self, options: SearchOptions, resumed: Run | None) -> "Begun[SearchState]":
         """Build the supernet, and read the images and the table."""
-        from nasbench1shot1.one_shot_search.state import begin, constrain
+        from nasbench1shot1.one_shot_search.beginning import begin, constrain
 
         table = table_of_search(options.common)
         state = begin(options)

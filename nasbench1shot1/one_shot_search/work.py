@@ -3,10 +3,11 @@
 from dataclasses import replace
 
 from nasbench1shot1.images.stand_ins import images_for_planning
+from nasbench1shot1.one_shot_search.beginning import begin, constrain
 from nasbench1shot1.one_shot_search.estimate import cost_of_epochs, cost_to_score
 from nasbench1shot1.one_shot_search.meters import FlopMeter
 from nasbench1shot1.one_shot_search.options import SearchOptions
-from nasbench1shot1.one_shot_search.state import SearchState, begin, constrain
+from nasbench1shot1.one_shot_search.state import SearchState
 from nasbench1shot1.runs.counting import size_of
 from nasbench1shot1.runs.machine import cpu_threads
 from nasbench1shot1.runs.work import Flops, Work, memory_needs

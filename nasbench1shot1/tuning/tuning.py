@@ -176,7 +176,7 @@ class StudyKind(Kind[StudyOptions, "ConfigurationSpace", Study, StudyWriter]):
             table = table_for(searched, shared["table"], shared["reference"])
             facts = {"space_id": searched.id, "table_id": table.id}
             return Begun(resumed.config_space, facts, table=table)
-        from nasbench1shot1.one_shot_search.state import load_halves
+        from nasbench1shot1.one_shot_search.beginning import load_halves
         from nasbench1shot1.tuning.loop import make_proposer
 
         common = options.search.common
@@ -249,7 +249,7 @@ def _check_search(
     import torch
 
     from nasbench1shot1.images.batches import epoch_generator
-    from nasbench1shot1.one_shot_search.state import check_batch, check_schedule, check_single_images, supernet_of
+    from nasbench1shot1.one_shot_search.beginning import check_batch, check_schedule, check_single_images, supernet_of
 
     config, space = options.common, one_shot(search_space(options.common.space))
     check_fits(config, space, images.classes, images.side)

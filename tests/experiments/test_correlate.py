@@ -26,7 +26,7 @@ from nasbench1shot1.experiments.correlation.options import default_images
 from nasbench1shot1.experiments.correlation.planning import Expectation
 from nasbench1shot1.experiments.correlation.record import CORRELATIONS, RELIABILITY
 from nasbench1shot1.experiments.correlation.reliability import ImagesNeeded
-from nasbench1shot1.one_shot_search.state import load_halves
+from nasbench1shot1.one_shot_search.beginning import load_halves
 
 RANKING = {"architectures": 12, "images": 40, "resamples": 5, "threads": 1, "device": "cpu", "budgets": (12, 108)}
 

@@ -20,8 +20,8 @@ from nasbench1shot1.experiments.reproduction.reproducing import reproduce as rep
 from nasbench1shot1.experiments.reproduction.reproducing import stem
 from nasbench1shot1.jobs.makespan import makespan
 from nasbench1shot1.one_shot_search import estimate
+from nasbench1shot1.one_shot_search.beginning import begin
 from nasbench1shot1.one_shot_search.options import search_options
-from nasbench1shot1.one_shot_search.state import begin
 
 # Panels, curves in each, epochs, searches with six seeds: NAS-Bench-1Shot1, section 5 and appendix.
 FIGURES = {

@@ -11,8 +11,9 @@ from rich.console import Console
 import nasbench1shot1 as nb
 from nasbench1shot1.images.image_set import load_images
 from nasbench1shot1.one_shot_search import measurements
+from nasbench1shot1.one_shot_search.beginning import begin
 from nasbench1shot1.one_shot_search.options import search_options
-from nasbench1shot1.one_shot_search.state import SearchState, begin
+from nasbench1shot1.one_shot_search.state import SearchState
 from nasbench1shot1.optimizer import Batch
 from nasbench1shot1.optimizers.widths import WidthOptimizer
 from nasbench1shot1.registry import BUILT_IN, optimizer
@@ -65,7 +66,7 @@ def generator(seed: int) -> torch.Generator:
 
 def tiny_state(**options: Any) -> SearchState:
     """State of a TINY search before epoch 0, with Λ spread out; initially Λ is almost uniform."""
-    with patch("nasbench1shot1.one_shot_search.state.load_images", _read_once):
+    with patch("nasbench1shot1.one_shot_search.beginning.load_images", _read_once):
         state = begin(search_options({**TINY, **options}))
     with torch.no_grad():
         for value in state.method.parameters.values():

@@ -12,8 +12,8 @@ import nasbench1shot1 as nb
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.images.image_set import ImageSet, load_images
 from nasbench1shot1.images.sources import import_images
+from nasbench1shot1.one_shot_search.beginning import begin
 from nasbench1shot1.one_shot_search.options import SearchConfig, search_options
-from nasbench1shot1.one_shot_search.state import begin
 
 pytestmark = pytest.mark.usefixtures("home")
 TINY = {"scale": "quick", "channels": 2, "cells": 3, "batch_size": 20, "images_per_half": 40, "threads": 1}

@@ -14,10 +14,10 @@ import nasbench1shot1 as nb
 from nasbench1shot1.conformance.search_steps import SilentReporter
 from nasbench1shot1.conformance.tiny_search import are_identical
 from nasbench1shot1.one_shot_search import estimate, loop, measurements, meters
+from nasbench1shot1.one_shot_search.beginning import constrain
 from nasbench1shot1.one_shot_search.loop import begin_epoch
 from nasbench1shot1.one_shot_search.measurements import MOST_ITERATIONS
 from nasbench1shot1.one_shot_search.options import search_options
-from nasbench1shot1.one_shot_search.state import constrain
 
 CLOCK = meters.Clock()
 SIZES = {"channels": 64, "cells": 3}  # the only supernet of nats-size

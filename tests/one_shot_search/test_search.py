@@ -333,7 +333,7 @@ def test_preset_corrected_never_uses_validation_images_of_nas_bench_101(tmp_path
 
     index, one = torch.arange(50_000), torch.zeros(1, 32, 32, 3, dtype=torch.uint8)
     whole = ImageSet("cifar10", one.expand(50_000, -1, -1, -1), index % 10, index, "0" * 64)
-    monkeypatch.setattr("nasbench1shot1.one_shot_search.state.load_images", lambda name: whole)
+    monkeypatch.setattr("nasbench1shot1.one_shot_search.beginning.load_images", lambda name: whole)
     seen: set[int] = set()
     real = ImageSet.batch
 

@@ -11,10 +11,10 @@ from tiny_search import TINY, search
 
 import nasbench1shot1 as nb
 from nasbench1shot1.display.colours import DATA_SETS, METHODS
+from nasbench1shot1.one_shot_search.beginning import begin
 from nasbench1shot1.one_shot_search.memory import check_fits, supernet_size
 from nasbench1shot1.one_shot_search.options import search_options
 from nasbench1shot1.one_shot_search.regret_curve import regret_figure
-from nasbench1shot1.one_shot_search.state import begin
 from nasbench1shot1.runs import machine
 from nasbench1shot1.supernets.presets import PRESETS
 

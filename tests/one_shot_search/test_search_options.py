@@ -9,8 +9,8 @@ from tiny_search import search, tiny_state
 
 import nasbench1shot1 as nb
 from nasbench1shot1 import registry
+from nasbench1shot1.one_shot_search.beginning import load_halves
 from nasbench1shot1.one_shot_search.options import SearchConfig, check_method, search_options
-from nasbench1shot1.one_shot_search.state import load_halves
 from nasbench1shot1.optimizer import Hyperparameters
 from nasbench1shot1.optimizers.darts import DARTS
 from nasbench1shot1.scales import HALVES

@@ -16,8 +16,8 @@ import nasbench1shot1 as nb
 from nasbench1shot1 import registry
 from nasbench1shot1.display.options import PICTURES
 from nasbench1shot1.experiments.reproduction.records import read_packed
+from nasbench1shot1.one_shot_search.beginning import begin
 from nasbench1shot1.one_shot_search.options import SearchConfig, search_options
-from nasbench1shot1.one_shot_search.state import begin
 from nasbench1shot1.runs.options import option_names
 
 TABLES = ("| option | `darts` |", "| option | `beta-darts` |")

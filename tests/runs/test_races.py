@@ -19,16 +19,16 @@ from rich.console import Console
 import nasbench1shot1 as nb
 from nasbench1shot1 import cli
 from pathlib import Path
-from nasbench1shot1.one_shot_search import state
+from nasbench1shot1.one_shot_search import beginning
 ready = Path(sys.argv.pop(1))
-real = state.begin
+real = beginning.begin
 def begin(options):
     made = real(options)
     ready.touch()
     while not (ready.parent / "go").exists():  # all start at once
         time.sleep(0.001)
     return made
-state.begin = begin
+beginning.begin = begin
 cli.main(sys.argv[1:])
 """
 

@@ -9,9 +9,10 @@ from small_supernets import SPACES, images, random_mixing, small
 
 import nasbench1shot1 as nb
 from nasbench1shot1.ground.errors import InvalidInputError
+from nasbench1shot1.one_shot_search.beginning import begin
 from nasbench1shot1.one_shot_search.loop import batch_pairs, one_shot_error
 from nasbench1shot1.one_shot_search.options import search_options
-from nasbench1shot1.one_shot_search.state import SearchState, begin
+from nasbench1shot1.one_shot_search.state import SearchState
 from nasbench1shot1.search_spaces.choice_blocks import ChoiceBlockSpace
 
 ONE_OUTPUT = ChoiceBlockSpace("one-output", "one-output-v1", n_parents=(1, 1, 2, 1))
