@@ -13,6 +13,7 @@ from torch import Tensor
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.ground.errors import option
 from nasbench1shot1.images.batches import batches, draw_rows, endless_batches
+from nasbench1shot1.one_shot_search.early_stopping import returned_epoch
 from nasbench1shot1.one_shot_search.measurements import (
     cell_alignment,
     dominant_eigenvalue,
@@ -25,7 +26,6 @@ from nasbench1shot1.one_shot_search.record import (
     Parameters,
     SearchWriter,
     Unended,
-    returned_epoch,
 )
 from nasbench1shot1.one_shot_search.state import SearchState
 from nasbench1shot1.one_shot_search.weight_step import set_trained, weight_step

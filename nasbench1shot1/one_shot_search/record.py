@@ -17,6 +17,7 @@ from nasbench1shot1.evaluator import BOUNDS, Baseline
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, UserError, quote
 from nasbench1shot1.ground.files import as_path, atomic_write, read_npz
 from nasbench1shot1.ground.text import percent
+from nasbench1shot1.one_shot_search.early_stopping import returned_epoch
 from nasbench1shot1.one_shot_search.options import FACTS, SearchConfig
 from nasbench1shot1.reading import Reading
 from nasbench1shot1.registry import is_trusted, one_shot, optimizer, search_space
@@ -92,9 +93,6 @@ class Unended:
 
 FROM_CONFIG = ("optimizer", "space", "seed", "scale", "preset", "epochs", "images", "channels", "cells")
 """Options that the summary repeats."""
-WINDOW = 5  # number of epochs over which the eigenvalue is averaged
-BACK = 5  # number of epochs over which growth is measured, and by which the search goes back
-LEAST_RATIO = 0.75  # smallest allowed ratio of the smoothed eigenvalue BACK epochs ago to the current one
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -465,30 +463,6 @@ def summarise(config: Mapping[str, Any], lines: Sequence[Mapping[str, Any]], tab
         "final_epoch": final["epoch"],
         **{name: value for name, value in final.items() if name != "epoch"},
     }
-
-
-def returned_epoch(eigenvalues: Sequence[float | None]) -> int | None:
-    """Return the epoch whose architecture an early-stopped search returns; None while the search continues.
-
-    DARTS-ES (Zela et al.: Understanding and Robustifying DARTS, ICLR 2020, section 4.3): if the smoothed dominant
-    eigenvalue of the validation loss's Hessian with respect to Λ grows too fast, the search stops and returns to an
-    earlier architecture.
-
-    Args:
-        eigenvalues: the eigenvalue after epoch 0, 1, …; None where it was not measured, as in epoch 0 and during
-            warm-up.
-            Their magnitudes are averaged over the last `WINDOW` measured epochs, so the first two averages to be
-            compared belong to the `WINDOW`-th and the `WINDOW + BACK`-th.
-    """
-    measured = [(epoch, abs(value)) for epoch, value in enumerate(eigenvalues) if value is not None]
-    if len(measured) < WINDOW + BACK:
-        return None
-    before, now = (_mean(measured[-back - WINDOW : len(measured) - back]) for back in (BACK, 0))
-    return measured[-1 - BACK][0] if before < LEAST_RATIO * now else None
-
-
-def _mean(measured: Sequence[tuple[int, float]]) -> float:
-    return sum(value for _, value in measured) / len(measured)
 
 
 def describe_regrets(name: str, regrets: Sequence[float | None], is_measured: bool) -> str:

@@ -16,12 +16,13 @@ from nasbench1shot1.ground.progress import ProgressDisplay
 from nasbench1shot1.ground.text import counted, duration, line_printer, percent, row_printer
 from nasbench1shot1.images.data_sets import CIFAR10
 from nasbench1shot1.one_shot_search.captions import is_estimated, option_texts
+from nasbench1shot1.one_shot_search.early_stopping import returned_epoch
 from nasbench1shot1.one_shot_search.estimate import expected_seconds
 from nasbench1shot1.one_shot_search.events import describe_decisions, phase_starts
 from nasbench1shot1.one_shot_search.group import SearchGroup
 from nasbench1shot1.one_shot_search.kept_weights import kept_epochs
 from nasbench1shot1.one_shot_search.options import non_default_options
-from nasbench1shot1.one_shot_search.record import CELLS, FIGURE, SELECTED_EPOCH, Run, SearchRecord, returned_epoch
+from nasbench1shot1.one_shot_search.record import CELLS, FIGURE, SELECTED_EPOCH, Run, SearchRecord
 from nasbench1shot1.one_shot_search.regret_curve import mean_regret_of, source_elsewhere
 from nasbench1shot1.one_shot_search.state import SearchState
 from nasbench1shot1.registry import SCRIPT

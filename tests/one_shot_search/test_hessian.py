@@ -14,8 +14,8 @@ from tiny_search import generator, search, tiny_state
 import nasbench1shot1 as nb
 from nasbench1shot1.images.batches import batches
 from nasbench1shot1.one_shot_search import measurements
+from nasbench1shot1.one_shot_search.early_stopping import returned_epoch
 from nasbench1shot1.one_shot_search.measurements import _power_iteration, dominant_eigenvalue
-from nasbench1shot1.one_shot_search.record import returned_epoch
 from nasbench1shot1.optimizer import Mixing
 
 
