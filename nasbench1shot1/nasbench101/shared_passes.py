@@ -16,9 +16,9 @@ from torch.nn import functional as F
 
 from nasbench1shot1.nasbench101.architecture import CellArchitecture
 from nasbench1shot1.nasbench101.supernet import CellStacks, ChoiceBlockCell, MixedOperation
+from nasbench1shot1.supernets.group_statistics import channel_moments
 from nasbench1shot1.supernets.layers import BatchNorm2d, ConvBNReLU, max_pool_3x3, total
 from nasbench1shot1.supernets.supernet import Supernet
-from nasbench1shot1.supernets.weight_sharing import channel_moments
 
 NodeKey = tuple[object, ...]
 """(node, operation, keys of the node's parents); (0,) for the cell's input."""

@@ -12,10 +12,10 @@ from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.nasbench101 import shared_passes
 from nasbench1shot1.nasbench101.original_passes import with_output_parents, without_last_edge
 from nasbench1shot1.nasbench101.shared_passes import ChoiceBlockPaths, path_key, sort_paths
+from nasbench1shot1.supernets.group_statistics import fixed_statistics, measured_statistics
 from nasbench1shot1.supernets.layers import max_pool_3x3
 from nasbench1shot1.supernets.passes import as_mixing
 from nasbench1shot1.supernets.presets import BATCH_NORMS
-from nasbench1shot1.supernets.weight_sharing import fixed_statistics, measured_statistics
 
 ARCHITECTURES, FEWER, CHANNELS = 30, 12, 4
 SUPPORTED = [mode for mode in BATCH_NORMS if mode != "batch-in-cells"]  # others are computed by `GenericPasses`

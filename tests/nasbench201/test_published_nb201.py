@@ -38,7 +38,7 @@ from nasbench1shot1.one_shot_search.state import SearchState
 from nasbench1shot1.optimizer import Batch, Mixing
 from nasbench1shot1.optimizers import random_ws, setn
 from nasbench1shot1.optimizers.components import relaxation
-from nasbench1shot1.supernets.weight_sharing import measured_statistics
+from nasbench1shot1.supernets.group_statistics import measured_statistics
 
 METHODS = ("darts", "gdas", "setn", "random-ws")
 EXACT = {"rtol": 1e-9, "atol": 1e-11}

@@ -17,11 +17,12 @@ from nasbench1shot1.nasbench101.original_passes import without_last_edge
 from nasbench1shot1.one_shot_search.measurements import one_shot_error
 from nasbench1shot1.one_shot_search.state import SearchState
 from nasbench1shot1.optimizer import Mixing
-from nasbench1shot1.supernets import weight_sharing as group_statistics
+from nasbench1shot1.supernets import group_statistics
 from nasbench1shot1.supernets import weight_sharing as scoring
+from nasbench1shot1.supernets.group_statistics import fixed_statistics, measured_statistics
 from nasbench1shot1.supernets.layers import BatchNorm2d
 from nasbench1shot1.supernets.presets import BATCH_NORMS
-from nasbench1shot1.supernets.weight_sharing import SharedWeights, fixed_statistics, measured_statistics
+from nasbench1shot1.supernets.weight_sharing import SharedWeights
 
 REFERENCE, AT_ONCE, IMAGES, CELLS = 16, 24, 60, 2
 
