@@ -95,6 +95,7 @@ setup(
         "nasbench1shot1.images",
         "nasbench1shot1.jobs",
         "nasbench1shot1.nasbench101",
+        "nasbench1shot1.nasbench101.estimates",
         "nasbench1shot1.nasbench201",
         "nasbench1shot1.nats_size",
         "nasbench1shot1.objectives",

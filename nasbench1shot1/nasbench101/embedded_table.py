@@ -17,12 +17,10 @@ from numpy.typing import NDArray
 from nasbench1shot1.ground.errors import UserError
 from nasbench1shot1.nasbench101.cell import Cell
 from nasbench1shot1.nasbench101.encoding import Encodings, encode_all
-from nasbench1shot1.nasbench101.estimation import Matrix, Settings, Targets, cross_fit, folds_by_hash
-from nasbench1shot1.nasbench101.features import CellArrays, features, trainable_parameters
-from nasbench1shot1.nasbench101.fidelity import accuracy_fidelity, time_fidelity
-from nasbench1shot1.nasbench101.measurements import Measurements, read_measurements
-from nasbench1shot1.nasbench101.numbering import canonicalise
-from nasbench1shot1.nasbench101.shrinkage import (
+from nasbench1shot1.nasbench101.estimates.estimation import Matrix, Settings, Targets, cross_fit, folds_by_hash
+from nasbench1shot1.nasbench101.estimates.fidelity import accuracy_fidelity, time_fidelity
+from nasbench1shot1.nasbench101.estimates.measurements import Measurements, read_measurements
+from nasbench1shot1.nasbench101.estimates.shrinkage import (
     REPEATS,
     Shrinkage,
     clip_residuals,
@@ -30,6 +28,8 @@ from nasbench1shot1.nasbench101.shrinkage import (
     robust_sd,
     weight_from_repeats,
 )
+from nasbench1shot1.nasbench101.features import CellArrays, features, trainable_parameters
+from nasbench1shot1.nasbench101.numbering import canonicalise
 from nasbench1shot1.nasbench101.sources import (
     DATASET,
     DRAWS,

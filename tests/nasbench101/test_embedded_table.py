@@ -13,7 +13,7 @@ from nasbench1shot1.ground.files import PACKAGE_DATA
 from nasbench1shot1.nasbench101.cell import OPERATIONS, Cell
 from nasbench1shot1.nasbench101.embedded_table import EMBEDDED, FIVE_VERTICES, Contents, build
 from nasbench1shot1.nasbench101.encoding import Encodings, from_arrays, to_arrays
-from nasbench1shot1.nasbench101.estimation import Settings, Targets, fit_network, fit_trees, folds_by_hash
+from nasbench1shot1.nasbench101.estimates.estimation import Settings, Targets, fit_network, fit_trees, folds_by_hash
 from nasbench1shot1.nasbench101.features import CellArrays, features, path_counts, trainable_parameters, vertex_channels
 from nasbench1shot1.nasbench101.numbering import canonicalise
 from nasbench1shot1.nasbench101.sample import Sample, read_sample

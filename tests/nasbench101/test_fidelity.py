@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from nasbench1shot1.nasbench101.fidelity import accuracy_fidelity, time_fidelity
+from nasbench1shot1.nasbench101.estimates.fidelity import accuracy_fidelity, time_fidelity
 
 
 def test_scores_of_a_constant_error() -> None:

@@ -7,8 +7,8 @@ import pytest
 
 from nasbench1shot1.ground.errors import DamagedFileError
 from nasbench1shot1.ground.files import PACKAGE_DATA
+from nasbench1shot1.nasbench101.estimates.measurements import Measurements, read_measurements
 from nasbench1shot1.nasbench101.features import CellArrays, trainable_parameters
-from nasbench1shot1.nasbench101.measurements import Measurements, read_measurements
 from nasbench1shot1.nasbench101.numbering import canonicalise
 from nasbench1shot1.nasbench101.sources import DRAWS, RETRAINED, SAMPLE, SOURCES, TEST_MEANS, cells_of, read_source
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from nasbench1shot1.nasbench101.shrinkage import Shrinkage, fit_shrinkage, pooled_noise, weight_from_repeats
+from nasbench1shot1.nasbench101.estimates.shrinkage import Shrinkage, fit_shrinkage, pooled_noise, weight_from_repeats
 
 PARTLY = np.array([False, False, True])
 
