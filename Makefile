@@ -15,7 +15,7 @@ CODE := setup.py mkdocs_hooks.py nasbench1shot1 search_spaces optimizers experim
 .PHONY: demo test lint pytest docs explore bench clean
 
 demo: $(VENV)/.core  ## search on the bundled images and table; draws the regret curve
-	@echo "A search on the bundled images takes about 35 s on one core."
+	@echo "A search on the bundled images takes about 35 to 100 s on one core."
 	$(BIN)/nb1shot1 search --scale quick --out $(DEMO)
 	@echo "To write a web page with the curves and cells of this search, run: $(BIN)/nb1shot1 report $(DEMO) --html $(DEMO).html"
 

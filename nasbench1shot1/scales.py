@@ -19,8 +19,8 @@ SCALES: dict[str, dict[str, Any]] = {
 }
 """Values that a scale sets for options that are not given; the fields' own defaults are the paper's setting.
 
-On a CPU core, a search of DARTS takes half a minute at the quick scale, and ten minutes at the medium one. What they
-show is measured in docs/scales.md.
+On a CPU core, a search of DARTS takes half a minute to two minutes at the quick scale, and 10 to 20 minutes at the
+medium one. What they show is measured in docs/scales.md.
 """
 HALVES: Mapping[str, Mapping[str, int]] = {
     "20k/20k": {"full": 20_000, "quick": 1_750},
