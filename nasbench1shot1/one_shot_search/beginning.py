@@ -19,11 +19,7 @@ from nasbench1shot1.one_shot_search.state import SearchState, half_rows, phases_
 from nasbench1shot1.optimizer import OneShotOptimizer
 from nasbench1shot1.phases import Phase
 from nasbench1shot1.space import OneShotSpace
-from nasbench1shot1.supernets.layers import (
-    BatchNorm2d,
-    check_partial,
-    normalised_by,
-)
+from nasbench1shot1.supernets.layers import BatchNorm2d, check_partial, normalised_by
 from nasbench1shot1.supernets.presets import PRESETS, preset_of
 from nasbench1shot1.supernets.supernet import Supernet, to_tensors
 

@@ -18,14 +18,7 @@ from nasbench1shot1.one_shot_search.options import (
     search_options,
     table_of_search,
 )
-from nasbench1shot1.one_shot_search.record import (
-    PARAMETERS,
-    Run,
-    SearchWriter,
-    open_search,
-    read_parameters,
-    summarise,
-)
+from nasbench1shot1.one_shot_search.record import PARAMETERS, Run, SearchWriter, open_search, read_parameters, summarise
 from nasbench1shot1.phases import USUAL, check_phases, first_moved_epoch, phase_at
 from nasbench1shot1.registry import check_recorded_names, one_shot, search_space, with_names
 from nasbench1shot1.runs.folder import CONFIG
@@ -202,11 +195,9 @@ def _unmoved_note(folder: Path, lines: Sequence[Mapping[str, Any]], state: "Sear
     if not (state.method.learns_parameters and any(phase.moves_parameters for phase in state.phases)):
         return {}
     is_moved = any((values != values[0]).any() for values in read_parameters(folder / PARAMETERS).values())
-    return (
-        {}
-        if is_moved or len({line["architecture"] for line in lines}) > 1
-        else {NOTE: UNMOVED.format(optimizer=state.config.optimizer)}
-    )
+    if is_moved or len({line["architecture"] for line in lines}) > 1:
+        return {}
+    return {NOTE: UNMOVED.format(optimizer=state.config.optimizer)}
 
 
 def default_folder(options: SearchOptions, last: int | str) -> Path:

@@ -300,8 +300,8 @@ def table_id(meta: Meta) -> str:
 def _unnamed_datasets(meta: Meta) -> list[str]:
     """Return the data sets that columns describe and no column has in its name.
 
-    CIFAR-10 and the data set of a frame that names none are left out, because runs recorded the ids of such tables
-    before ids depended on data sets.
+    "cifar10" and "default" are left out: runs recorded the ids of tables of these data sets before ids depended on the
+    names of data sets.
     """
     described = {of for about in meta["columns"].values() for of in (about.get("dataset"), *about.get("also_of", ()))}
     named = {name.rpartition(".")[0].rpartition("_")[2] for name in meta["columns"]}

@@ -36,13 +36,7 @@ from nasbench1shot1.registry import (
 )
 from nasbench1shot1.runs.folder import CONFIG, CONFIG_SPACE
 from nasbench1shot1.runs.kind import Begun, Kind
-from nasbench1shot1.runs.options import (
-    check_ranges,
-    check_unchanged,
-    option_names,
-    recorded_options,
-    typed_options,
-)
+from nasbench1shot1.runs.options import check_ranges, check_unchanged, option_names, recorded_options, typed_options
 from nasbench1shot1.runs.running import run
 from nasbench1shot1.tables.table import Table, table_for
 from nasbench1shot1.tuning.config_spaces import check_searches, config_space, write_config_space
