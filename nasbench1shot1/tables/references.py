@@ -1,7 +1,7 @@
 """References: sets of networks whose best network defines zero regret, and the networks of a space that a table has."""
 
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -285,7 +285,7 @@ class References:
                 costs = self.costs(limit)
                 if not limit.dataset and not self._folder.is_equal_on_all_data_sets(limit.metric):
                     known = self._folder.datasets_of(limit.metric)
-                    named = alternatives(f"{limit.metric}@{name}={limit.most:g}" for name in known)
+                    named = alternatives(str(replace(limit, dataset=name)) for name in known)
                     raise InvalidInputError(
                         f"the table {self._id} has {limit.metric} on several data sets: write {named}"
                     )

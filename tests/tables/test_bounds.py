@@ -177,6 +177,11 @@ def test_a_column_that_the_table_lacks_is_named() -> None:
         nb.load_table().resolve(Bounds.of(flops=1e8))
 
 
+def test_the_advised_bound_is_the_given_one() -> None:
+    with refuses(nb.InvalidInputError, "flops@cifar100=123456789"):
+        nb.load_table("nb201").allowed(nb.Bounds.of(flops=123_456_789))
+
+
 def test_rejections_are_limited(table: nb.Table, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("nasbench1shot1.constraint.REJECTIONS", 100)
     constraint = table.constraint(nb.search_space("nb201"), SMALL)
