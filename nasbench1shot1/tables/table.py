@@ -134,11 +134,13 @@ class Table(TableRows):
         Args:
             metric: one of `metrics`.
             row: a result of `row_of`.
-            epochs, repeat, halfway, dataset, budget: as in `query`, but not checked.
+            epochs, repeat, halfway, dataset, budget: as in `query`, but not checked; NaN if one is unknown.
+
+        Raises InvalidInputError if no data set is given and the metric differs between the data sets of the table.
         """
         epochs = epochs or budget or self.full_budget
         moment: Moment = "halfway" if halfway else "end" if budget in (None, epochs) else budget
-        column = self._folder.metrics.get((metric, dataset or self.datasets[0], moment))
+        column = self._folder.metrics.get((metric, dataset or self._dataset_of(metric, None), moment))
         return column.value(row, epochs, repeat) if column else float("nan")
 
     def reader(self, metric: str, dataset: str | None = None) -> Callable[[int, int, Literal["mean"] | int], float]:

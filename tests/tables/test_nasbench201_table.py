@@ -121,6 +121,7 @@ def test_only_data_sets_that_have_the_metric_are_offered(name: str, metric: str,
         lambda **options: table.regret(0, metric=metric, **options),
         lambda **options: table.best(name, metric=metric, **options),
         lambda **options: table.mean_regret(name, metric=metric, **options),
+        lambda **options: table.value(metric, 0, **options),
     ]
     first, *others = offered
     for call in calls:
