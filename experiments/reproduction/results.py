@@ -123,10 +123,14 @@ class Results(ABC):
         """Print a summary."""
         from rich.table import Table as Screen
 
-        screen = Screen()
-        for heading in self.headings():
-            screen.add_column(heading, overflow="fold", no_wrap=heading in self.WHOLE)
-        for row in self.rows():
+        headings, rows = self.headings(), self.rows()
+        columns = list(zip(headings, *rows, strict=True))
+        screen, room = Screen(), console.width - 3 * len(columns) - 1
+        if room < sum(map(_longest_word, columns)):
+            screen, room = Screen(box=None, padding=(0, 2, 0, 0)), console.width - 2 * len(columns)
+        for heading, width in zip(headings, _widths(columns, room), strict=True):
+            screen.add_column(heading, overflow="fold", no_wrap=heading in self.WHOLE, width=width)
+        for row in rows:
             screen.add_row(*row)
         console.print(screen)
         for note in self.notes():
@@ -275,6 +279,26 @@ def with_spread(mean: float, spread: float, digits: int = 2, scale: float = 100.
         return "undefined"
     value = f"{scale * mean:.{digits}f}"
     return f"{value}{unit}" if isnan(spread) else f"{value} ± {scale * spread:.{digits}f}{unit}"
+
+
+def _widths(columns: Sequence[Sequence[str]], total: int) -> list[int | None]:
+    """Return the widths of columns that do not break words; None for each if the total width does not allow it.
+
+    Columns on the left are the first to get the width that remains, to have their cells on one line.
+    """
+    spare = total - sum(map(_longest_word, columns))
+    if spare < 0:
+        return [None] * len(columns)
+    widths = list[int | None]()
+    for column in columns:
+        added = min(spare, max(map(len, column)) - _longest_word(column))
+        widths.append(_longest_word(column) + added)
+        spare -= added
+    return widths
+
+
+def _longest_word(column: Sequence[str]) -> int:
+    return max(len(word) for cell in column for word in cell.split() or [""])
 
 
 def in_front(frame: pandas.DataFrame, **columns: Any) -> pandas.DataFrame:

@@ -2,6 +2,7 @@
 
 import io
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from conftest import CHECKOUT
@@ -18,6 +19,7 @@ from nasbench1shot1.experiments.reproduction.figures import OTHER_FIGURES
 from nasbench1shot1.experiments.reproduction.progress import FigureProgress
 from nasbench1shot1.experiments.reproduction.reproducing import reproduce as reproduce_figure
 from nasbench1shot1.experiments.reproduction.reproducing import stem
+from nasbench1shot1.experiments.reproduction.results import Results
 from nasbench1shot1.jobs.makespan import makespan
 from nasbench1shot1.one_shot_search import estimate
 from nasbench1shot1.one_shot_search.beginning import begin
@@ -345,3 +347,26 @@ def test_longer_searches_differ_only_in_their_epochs(tmp_path, scale, lengths):
         assert [own[f"epochs-{length}"]["epochs"] for length in (50, 100, 200)] == lengths
         rest = [{name: value for name, value in each.items() if name != "epochs"} for each in own.values()]
         assert rest[0] == rest[1] == rest[2]
+
+
+@pytest.mark.parametrize("width", [74, 80, 84, 120])
+def test_a_summary_does_not_break_words_where_they_fit_the_console(width):
+    columns = {
+        "panel": "100-epochs",
+        "curve": "without-none",
+        "seeds": "10",
+        "final test regret": "12.30 [12.30, 29.31]",
+        "skips": "4.80 [4.20, 5.40]",
+        "zeroized": "0.50 [0.10, 1.00]",
+        "all skips": "3 of 10",
+        "no path": "0 of 10",
+    }
+    rows = [list(columns.values()), ["25-epochs", "base", "5", "0", "0", "0", "0 of 1", "0 of 1"]]
+    results = SimpleNamespace(headings=lambda: list(columns), rows=lambda: rows, WHOLE=(), notes=tuple)
+    shown = io.StringIO()
+    Results.show(results, Console(file=shown, width=width))  # type: ignore[arg-type]
+    lines = shown.getvalue().splitlines()
+    words = " ".join(lines).replace("│", " ").replace("┃", " ").split()
+    assert max(map(len, lines)) <= width
+    assert set(" ".join([*columns, *(cell for row in rows for cell in row)]).split()) <= set(words)
+    assert ("┃" in shown.getvalue()) == (width >= 83)
