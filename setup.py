@@ -83,6 +83,8 @@ setup(
         "nasbench1shot1.experiments.planning",
         "nasbench1shot1.experiments.report_page",
         "nasbench1shot1.experiments.reproduction",
+        "nasbench1shot1.experiments.reproduction.figures",
+        "nasbench1shot1.experiments.reproduction.results",
         "nasbench1shot1.experiments.space_statistics",
         "nasbench1shot1.experiments.space_statistics.nats_bench",
         "nasbench1shot1.experiments.tuning",

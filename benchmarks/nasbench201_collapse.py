@@ -16,8 +16,8 @@ import pandas
 from page_section import replace_section
 
 import nasbench1shot1 as nb
-from nasbench1shot1.experiments.reproduction.collapse_figures import BASE
-from nasbench1shot1.experiments.reproduction.figures import FIGURES
+from nasbench1shot1.experiments.reproduction.figures.catalogue import FIGURES
+from nasbench1shot1.experiments.reproduction.figures.collapse import BASE
 
 NAME = "nas201-collapse"
 PAGE = Path(__file__).parents[1] / "docs" / "nasbench201_search.md"

@@ -11,7 +11,7 @@ from typing import Any
 from nasbench1shot1.experiments.planning.plan import CORE_FORMULA, FORMULA, HERE, Plan, Row, total
 from nasbench1shot1.experiments.planning.screen import hours_table, two_digits, work_table
 from nasbench1shot1.experiments.plans import make_plan
-from nasbench1shot1.experiments.reproduction.figures import FIGURES
+from nasbench1shot1.experiments.reproduction.figures.catalogue import FIGURES
 from nasbench1shot1.experiments.reproduction.forecast import Report, no_report
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.ground.files import atomic_write, read_text

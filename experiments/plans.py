@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from nasbench1shot1.experiments.planning.notes import duration_note, image_notes
 from nasbench1shot1.experiments.planning.plan import Plan, Row
 from nasbench1shot1.experiments.reproduction.figure_jobs import open_figure, unknown_figure
-from nasbench1shot1.experiments.reproduction.figures import FIGURES
+from nasbench1shot1.experiments.reproduction.figures.catalogue import FIGURES
 from nasbench1shot1.experiments.reproduction.forecast import Counts, Report, figure_plan, no_report
 from nasbench1shot1.experiments.reproduction.kinds import KINDS, FigureJob
 from nasbench1shot1.experiments.reproduction.progress import describe_work

@@ -12,10 +12,10 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from nasbench1shot1.experiments.correlation.record import Ranking
-from nasbench1shot1.experiments.reproduction.figure_jobs import searched_name
-from nasbench1shot1.experiments.reproduction.figures import FIGURES
+from nasbench1shot1.experiments.reproduction.figures.catalogue import FIGURES
 from nasbench1shot1.experiments.reproduction.observed import table_of
 from nasbench1shot1.experiments.reproduction.records import MARK, SUFFIX, PackedRecords, read_packed
+from nasbench1shot1.experiments.reproduction.results.rankings import searched_name
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, option, quote, shorten
 from nasbench1shot1.ground.files import as_path
 from nasbench1shot1.proxy_training import ProxyTrainings

@@ -36,9 +36,9 @@ from nasbench1shot1.experiments.claims.verdicts import (
 from nasbench1shot1.experiments.correlation.record import Ranking
 from nasbench1shot1.experiments.correlation.truth import headline_place, places, rows_at, rows_of_all
 from nasbench1shot1.experiments.rank_correlation import spearman
+from nasbench1shot1.experiments.reproduction.figures.parts import Options
 from nasbench1shot1.experiments.reproduction.observed import table_of
-from nasbench1shot1.experiments.reproduction.parts import Options
-from nasbench1shot1.experiments.reproduction.proxies import ProxyResult, score_trainings
+from nasbench1shot1.experiments.reproduction.results.proxies import ProxyResult, score_trainings
 from nasbench1shot1.ground.bootstrap import draw_resamples, percentile_interval
 from nasbench1shot1.registry import search_space
 from nasbench1shot1.runs.record import RunRecord

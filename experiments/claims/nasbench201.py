@@ -27,10 +27,10 @@ from nasbench1shot1.experiments.claims.tables import (
     schedule,
     top_correlations,
 )
-from nasbench1shot1.experiments.reproduction.nasbench201 import PUBLISHED as PUBLISHED_ONE_SHOT
-from nasbench1shot1.experiments.reproduction.nasbench201_figures import ANY, BATCH, EPOCHS, LEARNED, RUNNING
-from nasbench1shot1.experiments.reproduction.nasbench201_figures import NAMES as EVERY
-from nasbench1shot1.experiments.reproduction.parts import DATA_SETS
+from nasbench1shot1.experiments.reproduction.figures.nasbench201 import ANY, BATCH, EPOCHS, LEARNED, RUNNING
+from nasbench1shot1.experiments.reproduction.figures.nasbench201 import NAMES as EVERY
+from nasbench1shot1.experiments.reproduction.figures.parts import DATA_SETS
+from nasbench1shot1.experiments.reproduction.results.nasbench201 import PUBLISHED as PUBLISHED_ONE_SHOT
 from nasbench1shot1.experiments.space_statistics.nats_bench.published_tables import CELLS, COLUMNS
 
 STATISTICS = "nb1shot1 statistics {} --table nb201"

@@ -6,7 +6,7 @@ from typing import Any
 from nasbench1shot1.experiments.claims.claim import Claim
 from nasbench1shot1.experiments.claims.runs import Ordering, pairs
 from nasbench1shot1.experiments.claims.tables import TableTest, bigger_is_better, consistency, counts, top_correlations
-from nasbench1shot1.experiments.reproduction.parts import DATA_SETS
+from nasbench1shot1.experiments.reproduction.figures.parts import DATA_SETS
 
 STATISTICS = "nb1shot1 statistics {} --table nats-size"
 FIGURE_6 = "nb1shot1 reproduce nats-figure6 --seconds 20000 --pack records/nats-figure6.tar.xz"

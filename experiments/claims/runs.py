@@ -33,9 +33,9 @@ from nasbench1shot1.experiments.claims.verdicts import (
     share_of,
 )
 from nasbench1shot1.experiments.correlation.record import Ranking
-from nasbench1shot1.experiments.reproduction.figures import FIGURES
-from nasbench1shot1.experiments.reproduction.method_tables import measures
-from nasbench1shot1.experiments.reproduction.parts import DATA_SETS, LABELS, METHODS, Options
+from nasbench1shot1.experiments.reproduction.figures.catalogue import FIGURES
+from nasbench1shot1.experiments.reproduction.figures.parts import DATA_SETS, LABELS, METHODS, Options
+from nasbench1shot1.experiments.reproduction.results.method_tables import measures
 from nasbench1shot1.experiments.rescoring import recorded_table
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.ground.text import counted

@@ -21,7 +21,7 @@ from nasbench1shot1.experiments.claims.verdicts import (
     of_ordering,
 )
 from nasbench1shot1.experiments.rank_correlation import pearson
-from nasbench1shot1.experiments.reproduction.parts import DATA_SETS
+from nasbench1shot1.experiments.reproduction.figures.parts import DATA_SETS
 from nasbench1shot1.experiments.space_statistics.depth_and_width import depth_and_width
 from nasbench1shot1.experiments.space_statistics.nats_bench.measurements import Measurements
 from nasbench1shot1.experiments.space_statistics.nats_bench.published_tables import (

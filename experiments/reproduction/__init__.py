@@ -1,10 +1,8 @@
 """Reproduction of the papers' figures and tables, each with one command: runs, CSV files and picture.
 
-- `parts`, `figures` and the files `…_figures`: the figures as data.
+- `figures`: the figures as data.
 - `figure_jobs`: from a figure to its jobs. `kinds` has the kinds of their runs, and `observed` the values they need.
 - `reproducing`: runs the jobs and draws the figure. `progress`, `costs` and `forecast`: the time that the jobs need.
-- `results`: what finished runs show. Its subclasses draw one kind of figure each: `regrets`, `rankings`,
-  `trajectories`, `importances`, `transfers`, `proxies`, `black_box`, `collapse`, `method_tables`, `nasbench201` and
-  `nats_bench`.
+- `results`: what finished runs show.
 - `records`: finished runs in one small file.
 """

@@ -8,7 +8,7 @@ from nasbench1shot1.black_box_search.options import black_box_options
 from nasbench1shot1.black_box_search.repeats import Repeats, table_of_study
 from nasbench1shot1.experiments.correlation.options import CONTROLLER
 from nasbench1shot1.experiments.correlation.state import CONTROLLER_DRAWS
-from nasbench1shot1.experiments.reproduction.parts import Options
+from nasbench1shot1.experiments.reproduction.figures.parts import Options
 from nasbench1shot1.ground.errors import UserError
 from nasbench1shot1.one_shot_search.options import search_options
 from nasbench1shot1.proxy_training.record import proxy_config

@@ -10,16 +10,14 @@ from typing import TYPE_CHECKING, Any, Self
 from nasbench1shot1.black_box_search.record import BlackBoxStudy
 from nasbench1shot1.display.curves import checked_spread
 from nasbench1shot1.display.style import Spread
-from nasbench1shot1.experiments.reproduction.figures import (
-    FIGURES,
+from nasbench1shot1.experiments.reproduction.figures.catalogue import FIGURES
+from nasbench1shot1.experiments.reproduction.figures.nasbench_1shot1 import (
     OTHER_FIGURES,
     STUDY_SEED,
     TRANSFERRED,
     TUNED_ON,
 )
-from nasbench1shot1.experiments.reproduction.kinds import KINDS, FigureJob, JobKind
-from nasbench1shot1.experiments.reproduction.observed import lacking
-from nasbench1shot1.experiments.reproduction.parts import (
+from nasbench1shot1.experiments.reproduction.figures.parts import (
     METHODS,
     Curve,
     Figure,
@@ -28,6 +26,8 @@ from nasbench1shot1.experiments.reproduction.parts import (
     Scale,
     space_panel,
 )
+from nasbench1shot1.experiments.reproduction.kinds import KINDS, FigureJob, JobKind
+from nasbench1shot1.experiments.reproduction.observed import lacking
 from nasbench1shot1.ground.errors import InvalidInputError, option, unknown_name, value_of
 from nasbench1shot1.ground.files import as_path
 from nasbench1shot1.ground.text import counted
@@ -39,7 +39,7 @@ from nasbench1shot1.runs.record import RunRecord
 from nasbench1shot1.scales import SCALES
 
 if TYPE_CHECKING:
-    from nasbench1shot1.experiments.reproduction.results import Results
+    from nasbench1shot1.experiments.reproduction.results.base import Results
     from nasbench1shot1.tables.table import Table
 
 Resolve = Callable[[str, Sequence[Options]], list[dict[str, Any]]]
@@ -205,7 +205,7 @@ class Reproduction:
 
         Raises OutOfDomainError if the table lacks an architecture.
         """
-        from nasbench1shot1.experiments.reproduction.results import Found, drawing_of
+        from nasbench1shot1.experiments.reproduction.results.base import Found, drawing_of
 
         finished = self.finished(jobs)
         found = [Found(panel, curve, [job.record() for job in own]) for panel, curve, own in finished]
@@ -418,11 +418,6 @@ def _ranking(search: FigureJob, usual: Options, given: Options) -> FigureJob:
     return replace(
         search, command=KINDS["ranking"].command, kind="ranking", options=options, search=search.options, stage=1
     )
-
-
-def searched_name(ranking: RunRecord) -> str:
-    """Return the name of the job whose weights a ranking of a figure evaluates; the figure may have moved."""
-    return "/".join(Path(ranking.config["run"]).parts[-3:])
 
 
 def _transfers(scale: Scale, out: Path, given: Options, resolve: Resolve) -> list[FigureJob]:

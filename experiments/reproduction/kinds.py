@@ -23,8 +23,8 @@ from nasbench1shot1.experiments.reproduction.costs import (
     study_work,
     tuning_options,
 )
+from nasbench1shot1.experiments.reproduction.figures.parts import Options
 from nasbench1shot1.experiments.reproduction.observed import table_of
-from nasbench1shot1.experiments.reproduction.parts import Options
 from nasbench1shot1.experiments.tuning.best import best_of
 from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError, UserError, option
 from nasbench1shot1.ground.text import counted, number_range, percent

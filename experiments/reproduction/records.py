@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO, cast
 
-from nasbench1shot1.experiments.reproduction.figures import FIGURES
+from nasbench1shot1.experiments.reproduction.figures.catalogue import FIGURES
 from nasbench1shot1.experiments.reproduction.kinds import FigureJob
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, UserError, option
 from nasbench1shot1.ground.files import (

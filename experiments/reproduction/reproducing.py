@@ -43,7 +43,7 @@ from nasbench1shot1.runs.options import absolute_file
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from nasbench1shot1.experiments.reproduction.results import Results
+    from nasbench1shot1.experiments.reproduction.results.base import Results
     from nasbench1shot1.tables.table import Table
 
 LONGEST = 80  # maximum number of characters for the parts in a file name

@@ -21,7 +21,7 @@ GIVEN = (
 )
 """Options of every search of a figure; given values override the figure's own."""
 FigureName = Annotated[
-    Positional[str | None], Form("[FIGURE]"), Names("nasbench1shot1.experiments.reproduction.figures:FIGURES")
+    Positional[str | None], Form("[FIGURE]"), Names("nasbench1shot1.experiments.reproduction.figures.catalogue:FIGURES")
 ]
 """The name of a figure as the argument of a command."""
 WIDTH = 80
@@ -153,7 +153,7 @@ class Reproduce:
 
 def _list() -> None:
     from nasbench1shot1.experiments.reproduction.figure_jobs import open_figure
-    from nasbench1shot1.experiments.reproduction.figures import FIGURES
+    from nasbench1shot1.experiments.reproduction.figures.catalogue import FIGURES
 
     for name, figure in FIGURES.items():
         sizes = [f"{scale}: {open_figure(name).size(scale)}" for scale in figure.scales]

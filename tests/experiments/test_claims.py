@@ -29,7 +29,7 @@ from nasbench1shot1.experiments.claims.verdicts import (
     Interval,
     Strength,
 )
-from nasbench1shot1.experiments.reproduction.figures import FIGURES
+from nasbench1shot1.experiments.reproduction.figures.catalogue import FIGURES
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError
 from nasbench1shot1.nasbench201.benchmark import BENCHMARK as NASBENCH201
 

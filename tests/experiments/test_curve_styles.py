@@ -3,8 +3,8 @@
 import pytest
 
 from nasbench1shot1.display.colours import METHODS
-from nasbench1shot1.experiments.reproduction.figures import FIGURES
-from nasbench1shot1.experiments.reproduction.regrets import NEUTRAL, legend_styles, variant_styles
+from nasbench1shot1.experiments.reproduction.figures.catalogue import FIGURES
+from nasbench1shot1.experiments.reproduction.results.regrets import NEUTRAL, legend_styles, variant_styles
 
 REGRETS = [name for name, figure in FIGURES.items() if figure.drawing == "regrets:RegretCurves"]
 

@@ -21,7 +21,7 @@ from nasbench1shot1.experiments.all_plans import BEGIN, END, AllPlans, written_r
 from nasbench1shot1.experiments.planning.plan import Plan, Row, total
 from nasbench1shot1.experiments.planning.screen import flops, show, size, times_table, two_digits, work_table
 from nasbench1shot1.experiments.plans import COMMANDS, make_plan
-from nasbench1shot1.experiments.reproduction.figures import FIGURES
+from nasbench1shot1.experiments.reproduction.figures.catalogue import FIGURES
 from nasbench1shot1.images import stand_ins
 from nasbench1shot1.images.splits import is_whole
 from nasbench1shot1.one_shot_search import estimate

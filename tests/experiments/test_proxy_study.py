@@ -26,14 +26,14 @@ from nasbench1shot1.experiments.claims.further_runs import ProxyGrowth
 from nasbench1shot1.experiments.claims.verdicts import UNDECIDED
 from nasbench1shot1.experiments.correlation.criteria import bootstrap
 from nasbench1shot1.experiments.reproduction.figure_jobs import open_figure
-from nasbench1shot1.experiments.reproduction.proxies import (
+from nasbench1shot1.experiments.reproduction.results.base import Found
+from nasbench1shot1.experiments.reproduction.results.proxies import (
     ProxyCorrelations,
     ProxyResult,
     correlation,
     interval,
     score_trainings,
 )
-from nasbench1shot1.experiments.reproduction.results import Found
 from nasbench1shot1.jobs import pool
 from nasbench1shot1.jobs.job import wait_until_free
 from nasbench1shot1.proxy_training import ProxyTrainings
@@ -308,7 +308,7 @@ def test_trainings_are_scored_on_another_table(finished, tiny, no_process, tmp_p
 
     scores = iter(range(100))
     monkeypatch.setattr(
-        "nasbench1shot1.experiments.reproduction.proxies.score",
+        "nasbench1shot1.experiments.reproduction.results.proxies.score",
         lambda arch, table: Score(next(scores)),
     )
 

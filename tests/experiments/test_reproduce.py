@@ -14,12 +14,12 @@ import nasbench1shot1 as nb
 from nasbench1shot1 import cli
 from nasbench1shot1.experiments.reproduction import progress
 from nasbench1shot1.experiments.reproduction.figure_jobs import open_figure
-from nasbench1shot1.experiments.reproduction.figures import FIGURES as ALL_FIGURES
-from nasbench1shot1.experiments.reproduction.figures import OTHER_FIGURES
+from nasbench1shot1.experiments.reproduction.figures.catalogue import FIGURES as ALL_FIGURES
+from nasbench1shot1.experiments.reproduction.figures.nasbench_1shot1 import OTHER_FIGURES
 from nasbench1shot1.experiments.reproduction.progress import FigureProgress
 from nasbench1shot1.experiments.reproduction.reproducing import reproduce as reproduce_figure
 from nasbench1shot1.experiments.reproduction.reproducing import stem
-from nasbench1shot1.experiments.reproduction.results import Results
+from nasbench1shot1.experiments.reproduction.results.base import Results
 from nasbench1shot1.jobs.makespan import makespan
 from nasbench1shot1.one_shot_search import estimate
 from nasbench1shot1.one_shot_search.beginning import begin

@@ -24,14 +24,14 @@ import nasbench1shot1 as nb
 from nasbench1shot1 import cli
 from nasbench1shot1.black_box_search import studying
 from nasbench1shot1.display.colours import METHODS
-from nasbench1shot1.experiments.reproduction.black_box import BlackBoxResults
 from nasbench1shot1.experiments.reproduction.figure_jobs import open_figure
-from nasbench1shot1.experiments.reproduction.figures import FIGURES
+from nasbench1shot1.experiments.reproduction.figures.catalogue import FIGURES
+from nasbench1shot1.experiments.reproduction.figures.parts import Curve
 from nasbench1shot1.experiments.reproduction.kinds import FigureJob
-from nasbench1shot1.experiments.reproduction.parts import Curve
 from nasbench1shot1.experiments.reproduction.records import read_packed
 from nasbench1shot1.experiments.reproduction.reproducing import _check_data, check_recorded, reproduce
-from nasbench1shot1.experiments.reproduction.results import Found
+from nasbench1shot1.experiments.reproduction.results.base import Found
+from nasbench1shot1.experiments.reproduction.results.black_box import BlackBoxResults
 from nasbench1shot1.jobs import pool
 from nasbench1shot1.registry import BUILT_IN
 

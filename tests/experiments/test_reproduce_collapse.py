@@ -15,11 +15,11 @@ from tiny_search import measure_eigenvalues_roughly
 
 import nasbench1shot1 as nb
 from nasbench1shot1.experiments.comparison import rank_tests
-from nasbench1shot1.experiments.reproduction.collapse import QUANTITIES, Collapse, measures, steps_per_epoch
-from nasbench1shot1.experiments.reproduction.collapse_figures import BASE, SHORTER, searches
 from nasbench1shot1.experiments.reproduction.figure_jobs import open_figure
-from nasbench1shot1.experiments.reproduction.figures import FIGURES
+from nasbench1shot1.experiments.reproduction.figures.catalogue import FIGURES
+from nasbench1shot1.experiments.reproduction.figures.collapse import BASE, SHORTER, searches
 from nasbench1shot1.experiments.reproduction.reproducing import reproduce
+from nasbench1shot1.experiments.reproduction.results.collapse import QUANTITIES, Collapse, measures, steps_per_epoch
 from nasbench1shot1.one_shot_search.regret_curve import MEAN_LABEL
 from nasbench1shot1.tables.table import load_table
 

@@ -15,9 +15,10 @@ import nasbench1shot1 as nb
 from nasbench1shot1 import registry
 from nasbench1shot1.display.curves import pool_values
 from nasbench1shot1.experiments.reproduction.figure_jobs import open_figure
-from nasbench1shot1.experiments.reproduction.figures import FIGURES
-from nasbench1shot1.experiments.reproduction.method_figures import methods_on
-from nasbench1shot1.experiments.reproduction.method_tables import (
+from nasbench1shot1.experiments.reproduction.figures.catalogue import FIGURES
+from nasbench1shot1.experiments.reproduction.figures.methods import methods_on
+from nasbench1shot1.experiments.reproduction.reproducing import reproduce
+from nasbench1shot1.experiments.reproduction.results.method_tables import (
     ANYTIME,
     BEST,
     FINAL,
@@ -26,7 +27,6 @@ from nasbench1shot1.experiments.reproduction.method_tables import (
     measures,
     random_regrets,
 )
-from nasbench1shot1.experiments.reproduction.reproducing import reproduce
 from nasbench1shot1.ground.errors import UserError
 from nasbench1shot1.tables.table import load_table
 

@@ -19,9 +19,8 @@ from nasbench1shot1.experiments.claims.evidence import Records
 from nasbench1shot1.experiments.claims.verdicts import UNDECIDED
 from nasbench1shot1.experiments.comparison.accuracies import compare_accuracies
 from nasbench1shot1.experiments.reproduction.figure_jobs import open_figure
-from nasbench1shot1.experiments.reproduction.figures import FIGURES
-from nasbench1shot1.experiments.reproduction.nasbench201 import PUBLISHED, PUBLISHED_CORRELATIONS, correlations_of
-from nasbench1shot1.experiments.reproduction.nasbench201_figures import (
+from nasbench1shot1.experiments.reproduction.figures.catalogue import FIGURES
+from nasbench1shot1.experiments.reproduction.figures.nasbench201 import (
     ANY,
     BATCH,
     NASBENCH_201_FIGURES,
@@ -29,6 +28,11 @@ from nasbench1shot1.experiments.reproduction.nasbench201_figures import (
     RUNNING,
 )
 from nasbench1shot1.experiments.reproduction.reproducing import reproduce, show_figure_plan
+from nasbench1shot1.experiments.reproduction.results.nasbench201 import (
+    PUBLISHED,
+    PUBLISHED_CORRELATIONS,
+    correlations_of,
+)
 
 ONLY = ["any/gdas", "running/random-ws", "batch/random-ws"]
 FEW = {"candidates": 2, "candidate_batches": 1, "finalists": 1}

@@ -17,9 +17,9 @@ import nasbench1shot1 as nb
 from nasbench1shot1 import cli
 from nasbench1shot1.black_box_search import studying
 from nasbench1shot1.experiments.reproduction.figure_jobs import open_figure
-from nasbench1shot1.experiments.reproduction.figures import FIGURES
-from nasbench1shot1.experiments.reproduction.nats_bench import AccuracyOverTime
+from nasbench1shot1.experiments.reproduction.figures.catalogue import FIGURES
 from nasbench1shot1.experiments.reproduction.reproducing import reproduce
+from nasbench1shot1.experiments.reproduction.results.nats_bench import AccuracyOverTime
 from nasbench1shot1.tables.columns import Column, standard
 from nasbench1shot1.tables.importing import import_table
 from nasbench1shot1.tables.table import load_table

@@ -18,7 +18,7 @@ from nasbench1shot1.experiments.claims.catalogue import judged, selected
 from nasbench1shot1.experiments.claims.evidence import Records
 from nasbench1shot1.experiments.claims.verdicts import UNDECIDED
 from nasbench1shot1.experiments.reproduction import figure_jobs
-from nasbench1shot1.experiments.reproduction.figures import FIGURES
+from nasbench1shot1.experiments.reproduction.figures.catalogue import FIGURES
 from nasbench1shot1.one_shot_search import estimate
 
 ARGUMENTS = ["reproduce", "figure3", "--scale", "quick", "--only", "s1/darts", "--epochs", "2", "--workers", "2"]

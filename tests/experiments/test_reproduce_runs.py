@@ -21,9 +21,9 @@ import nasbench1shot1 as nb
 from nasbench1shot1 import cli
 from nasbench1shot1.experiments.reproduction import reproducing
 from nasbench1shot1.experiments.reproduction.figure_jobs import open_figure
-from nasbench1shot1.experiments.reproduction.figures import FIGURES
-from nasbench1shot1.experiments.reproduction.parts import Curve, Panel, Scale
-from nasbench1shot1.experiments.reproduction.results import Found, Results
+from nasbench1shot1.experiments.reproduction.figures.catalogue import FIGURES
+from nasbench1shot1.experiments.reproduction.figures.parts import Curve, Panel, Scale
+from nasbench1shot1.experiments.reproduction.results.base import Found, Results
 from nasbench1shot1.jobs import pool, process
 from nasbench1shot1.jobs.job import wait_until_free
 

@@ -23,7 +23,7 @@ from nasbench1shot1.display.colours import METHODS
 from nasbench1shot1.experiments.reproduction import figure_jobs, kinds, reproducing
 from nasbench1shot1.experiments.reproduction.costs import tuning_options
 from nasbench1shot1.experiments.reproduction.figure_jobs import open_figure
-from nasbench1shot1.experiments.reproduction.figures import STUDY_SEED
+from nasbench1shot1.experiments.reproduction.figures.nasbench_1shot1 import STUDY_SEED
 from nasbench1shot1.experiments.reproduction.kinds import FigureJob
 from nasbench1shot1.experiments.reproduction.progress import describe_work
 from nasbench1shot1.experiments.reproduction.reproducing import check_recorded, jobs_to_check

@@ -9,9 +9,9 @@ import pytest
 
 from nasbench1shot1 import cli
 from nasbench1shot1.experiments.reproduction.figure_jobs import open_figure
-from nasbench1shot1.experiments.reproduction.figures import FIGURES
+from nasbench1shot1.experiments.reproduction.figures.catalogue import FIGURES
+from nasbench1shot1.experiments.reproduction.figures.parts import Figure
 from nasbench1shot1.experiments.reproduction.kinds import FigureJob
-from nasbench1shot1.experiments.reproduction.parts import Figure
 from nasbench1shot1.jobs.pool import WorkerOptions, this_process
 
 TINY: dict[str, Any] = {

@@ -8,8 +8,9 @@ import pytest
 from rich.console import Console
 
 from nasbench1shot1 import cli
-from nasbench1shot1.experiments.reproduction.figures import FIGURES, _sizes
-from nasbench1shot1.experiments.reproduction.parts import Figure
+from nasbench1shot1.experiments.reproduction.figures.catalogue import FIGURES
+from nasbench1shot1.experiments.reproduction.figures.nasbench_1shot1 import _sizes
+from nasbench1shot1.experiments.reproduction.figures.parts import Figure
 from nasbench1shot1.proxy_training import ProxyTrainings, train_proxies
 
 TINY: dict[str, Any] = {

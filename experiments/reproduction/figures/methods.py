@@ -1,6 +1,6 @@
 """The comparisons of all one-shot methods as data, one per benchmark. They do not come from a paper."""
 
-from nasbench1shot1.experiments.reproduction.parts import METHODS, Curve, Figure, Scale, space_panel
+from nasbench1shot1.experiments.reproduction.figures.parts import METHODS, Curve, Figure, Scale, space_panel
 from nasbench1shot1.registry import BUILT_IN
 from nasbench1shot1.scales import SCALES
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,12 +17,12 @@ from nasbench1shot1.display.style import AnyStyle, tone, tones
 from nasbench1shot1.experiments.correlation.record import Ranking
 from nasbench1shot1.experiments.correlation.truth import headline_place, places, rows_at, true_errors
 from nasbench1shot1.experiments.rank_correlation import spearman
-from nasbench1shot1.experiments.reproduction.figure_jobs import searched_name
-from nasbench1shot1.experiments.reproduction.results import CurveResults, Found, with_spread
+from nasbench1shot1.experiments.reproduction.results.base import CurveResults, Found, with_spread
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.one_shot_search.captions import scale_text
 from nasbench1shot1.one_shot_search.record import open_search
 from nasbench1shot1.registry import search_space
+from nasbench1shot1.runs.record import RunRecord
 from nasbench1shot1.tables.columns import source_text
 from nasbench1shot1.tables.table import Table
 
@@ -192,3 +193,8 @@ def _correlations(ranking: Ranking, table: Table) -> pandas.DataFrame:
             ]
             rows.append((epoch, truth.budget, truth.split, *values, int(known.sum()), truth.measured_share))
     return pandas.DataFrame(rows, columns=[*KEYS, *(f"spearman_{name}" for name in LABELS), "n", "measured"])
+
+
+def searched_name(ranking: RunRecord) -> str:
+    """Return the name of the job whose weights a ranking of a figure evaluates; the figure may have moved."""
+    return "/".join(Path(ranking.config["run"]).parts[-3:])

@@ -13,8 +13,8 @@ import pandas
 from nasbench1shot1.display.colours import MOST_BANDS, Colors, checked_colors, checked_labels
 from nasbench1shot1.display.curves import describe_band
 from nasbench1shot1.display.style import AnyStyle, Spread
+from nasbench1shot1.experiments.reproduction.figures.parts import Curve, Figure, Panel, Pooling
 from nasbench1shot1.experiments.reproduction.kinds import FigureJob
-from nasbench1shot1.experiments.reproduction.parts import Curve, Figure, Panel, Pooling
 from nasbench1shot1.ground.plugins import imported
 from nasbench1shot1.ground.text import counted, counted_range, markdown_table
 from nasbench1shot1.one_shot_search.captions import table_text
@@ -262,7 +262,7 @@ class CurveResults(Results):
 
 def drawing_of(figure: Figure) -> type[Results]:
     """Return the class that reads and draws the runs of a figure."""
-    drawing: type[Results] = imported(f"nasbench1shot1.experiments.reproduction.{figure.drawing}")
+    drawing: type[Results] = imported(f"nasbench1shot1.experiments.reproduction.results.{figure.drawing}")
     return drawing
 
 

@@ -13,8 +13,8 @@ from nasbench1shot1.black_box_search.record import BlackBoxStudy
 from nasbench1shot1.display.colours import Colors
 from nasbench1shot1.display.style import AnyStyle
 from nasbench1shot1.experiments.black_box_studies import repetitions
-from nasbench1shot1.experiments.reproduction.parts import LABELS, Panel
-from nasbench1shot1.experiments.reproduction.results import Results, in_front, with_spread
+from nasbench1shot1.experiments.reproduction.figures.parts import LABELS, Panel
+from nasbench1shot1.experiments.reproduction.results.base import Results, in_front, with_spread
 from nasbench1shot1.experiments.rescoring import rescore_study
 from nasbench1shot1.experiments.tuning.trajectory import (
     SIMULATED,

@@ -23,17 +23,17 @@ from nasbench1shot1.experiments.black_box_studies import (
     compare_with_published,
     final_accuracies,
 )
-from nasbench1shot1.experiments.reproduction.black_box import (
+from nasbench1shot1.experiments.reproduction.figures.nats_bench import ONE_SHOT, SIZE
+from nasbench1shot1.experiments.reproduction.figures.parts import DATA_SETS, Curve
+from nasbench1shot1.experiments.reproduction.results.base import CurveResults, Found, in_front, with_spread
+from nasbench1shot1.experiments.reproduction.results.black_box import (
     BlackBoxResults,
     BlackBoxStudies,
     Style,
     format_spread,
     values_over_time,
 )
-from nasbench1shot1.experiments.reproduction.nats_bench_figures import ONE_SHOT, SIZE
-from nasbench1shot1.experiments.reproduction.parts import DATA_SETS, Curve
-from nasbench1shot1.experiments.reproduction.regrets import Place, variant_styles
-from nasbench1shot1.experiments.reproduction.results import CurveResults, Found, in_front, with_spread
+from nasbench1shot1.experiments.reproduction.results.regrets import Place, variant_styles
 from nasbench1shot1.experiments.rescoring import rescore
 from nasbench1shot1.ground.errors import flag
 from nasbench1shot1.ground.text import counted

@@ -1,25 +1,18 @@
-"""The figures and tables of the papers as data: each is a list of runs, a pooling and a drawing.
+"""The figures and the table of NAS-Bench-1Shot1 (Zela, Siems and Hutter, ICLR 2020) as data.
 
-NAS-Bench-1Shot1: methods, spaces, epochs and seeds follow the paper's section 5 and appendix. The paper does not print
+Methods, spaces, epochs and seeds follow the paper's section 5 and appendix. The paper does not print
 the values of weight decay, nor cutout's size (16 pixels) and probability (1): they follow the scripts of the published
 code. The scripts apply cutout with probability 1 in every epoch, although the code intends the probability to grow.
 For figure 17, the paper samples 150 architectures of space 3 and trains each alone in the fixed-width network of the
 supernet. It states neither the number of epochs nor the optimizer; this package uses the settings of a search.
-
-Black-box optimizers: see `black_box_figures`. One-shot searches of NAS-Bench-201: see `nasbench201_figures`.
-NATS-Bench: see `nats_bench_figures`.
 """
 
 from dataclasses import replace
 from typing import Any
 
 from nasbench1shot1.experiments.correlation.options import CONTROLLER
-from nasbench1shot1.experiments.reproduction.black_box_figures import BLACK_BOX_FIGURES
-from nasbench1shot1.experiments.reproduction.collapse_figures import COLLAPSE_FIGURES
-from nasbench1shot1.experiments.reproduction.method_figures import BELOW_FULL, METHOD_FIGURES
-from nasbench1shot1.experiments.reproduction.nasbench201_figures import NASBENCH_201_FIGURES
-from nasbench1shot1.experiments.reproduction.nats_bench_figures import NATS_BENCH_FIGURES
-from nasbench1shot1.experiments.reproduction.parts import (
+from nasbench1shot1.experiments.reproduction.figures.methods import BELOW_FULL
+from nasbench1shot1.experiments.reproduction.figures.parts import (
     METHODS,
     SPACES,
     Curve,
@@ -34,8 +27,6 @@ from nasbench1shot1.scales import SCALES
 
 OTHER_FIGURES = {1: "an overview", 6: "the distribution of test errors"}
 """Content of the figures of NAS-Bench-1Shot1 that `reproduce` does not draw, by number."""
-
-# Figures and tables of NAS-Bench-1Shot1 -------------------------------------------------------------------------------
 
 PAPER_SPACES = ("s1", "s2", "s3")
 GRADIENT_METHODS = ("darts", "gdas", "pc-darts")
@@ -269,7 +260,7 @@ def _longer_searches() -> Figure:
 _WEIGHT_DECAY = "weight decay of the weights, space"
 _DARTS_CUTOUT = "cutout during the search"
 _FIGURE_2 = _ranked_searches()
-_PAPER_FIGURES = {
+PAPER_FIGURES = {
     "figure2": _FIGURE_2,
     "figure3": _rankings(_FIGURE_2),
     "figure4": _searches(4, f"{_WEIGHT_DECAY} 3", _method_panels("s3", _DECAYS)),
@@ -298,15 +289,5 @@ _PAPER_FIGURES = {
 }
 """full: the paper's setting; quick: minutes to an hour on two CPU cores, too small to rank methods."""
 
-FIGURES: dict[str, Figure] = {
-    **_PAPER_FIGURES,
-    **BLACK_BOX_FIGURES,
-    **NASBENCH_201_FIGURES,
-    **NATS_BENCH_FIGURES,
-    **METHOD_FIGURES,
-    **COLLAPSE_FIGURES,
-    "longer-searches": _longer_searches(),
-    "tuners": _tuners(),
-}
-"""All figures and tables by name: figures of NAS-Bench-1Shot1 by number, its table, figures of other papers, and own
-studies."""
+FURTHER_STUDIES = {"longer-searches": _longer_searches(), "tuners": _tuners()}
+"""Studies of the paper's methods that the paper does not have."""

@@ -6,7 +6,7 @@ that varies only the learning rate of Λ, its weight decay, the operation `none`
 
 from collections.abc import Sequence
 
-from nasbench1shot1.experiments.reproduction.parts import Curve, Figure, Options, Panel, Scale
+from nasbench1shot1.experiments.reproduction.figures.parts import Curve, Figure, Options, Panel, Scale
 
 EPOCHS = (25, 50, 100)
 """Lengths of the searches; NAS-Bench-201's has 50 epochs."""

@@ -31,9 +31,9 @@ from nasbench1shot1.display.colours import (
 from nasbench1shot1.display.curves import Pooled, describe_band, draw_curve, pool_values
 from nasbench1shot1.display.style import AnyStyle
 from nasbench1shot1.experiments.comparison.rank_tests import SIGNIFICANT, rank_tests
-from nasbench1shot1.experiments.reproduction.collapse_figures import BASE, SHORTER
-from nasbench1shot1.experiments.reproduction.parts import Panel
-from nasbench1shot1.experiments.reproduction.results import CurveResults, in_front
+from nasbench1shot1.experiments.reproduction.figures.collapse import BASE, SHORTER
+from nasbench1shot1.experiments.reproduction.figures.parts import Panel
+from nasbench1shot1.experiments.reproduction.results.base import CurveResults, in_front
 from nasbench1shot1.experiments.rescoring import rescore
 from nasbench1shot1.ground.text import counted, counted_range
 from nasbench1shot1.nasbench201.architecture import EDGES, NONE, OPERATIONS, EdgeArchitecture

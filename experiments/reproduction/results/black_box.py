@@ -23,9 +23,9 @@ from nasbench1shot1.experiments.black_box_studies import (
     ecdf,
     final_accuracies,
 )
-from nasbench1shot1.experiments.reproduction.black_box_figures import ROWS
-from nasbench1shot1.experiments.reproduction.parts import DATA_SETS, SPACES
-from nasbench1shot1.experiments.reproduction.results import CurveResults
+from nasbench1shot1.experiments.reproduction.figures.black_box import ROWS
+from nasbench1shot1.experiments.reproduction.figures.parts import DATA_SETS, SPACES
+from nasbench1shot1.experiments.reproduction.results.base import CurveResults
 from nasbench1shot1.ground.errors import alternatives
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.runs.folder import CONFIG

@@ -10,7 +10,7 @@ full: the published settings of `--preset original`: 50 epochs for DARTS, 250 fo
 this scale, all methods have the epochs of the scale, and the learning rates of Λ are fitted to their published lengths.
 """
 
-from nasbench1shot1.experiments.reproduction.parts import Curve, Figure, Options, Panel, Scale
+from nasbench1shot1.experiments.reproduction.figures.parts import Curve, Figure, Options, Panel, Scale
 
 SPACE = "nb201"
 OWNER = "nas201-table5"

@@ -16,9 +16,9 @@ from nasbench1shot1.experiments.black_box_studies import Published, published_va
 from nasbench1shot1.experiments.correlation.analysis import predictions_and_truths
 from nasbench1shot1.experiments.correlation.record import Ranking
 from nasbench1shot1.experiments.rank_correlation import pearson
-from nasbench1shot1.experiments.reproduction.nasbench201_figures import ANY, BATCH, BLOCKS, NAMES, RUNNING, STATISTICS
-from nasbench1shot1.experiments.reproduction.nats_bench import BELOW, OURS, THEIRS, draw_point
-from nasbench1shot1.experiments.reproduction.results import CurveResults, Found, epochs_text, in_front
+from nasbench1shot1.experiments.reproduction.figures.nasbench201 import ANY, BATCH, BLOCKS, NAMES, RUNNING, STATISTICS
+from nasbench1shot1.experiments.reproduction.results.base import CurveResults, Found, epochs_text, in_front
+from nasbench1shot1.experiments.reproduction.results.nats_bench import BELOW, OURS, THEIRS, draw_point
 from nasbench1shot1.ground.text import markdown_table
 from nasbench1shot1.one_shot_search.captions import scale_text
 

@@ -10,8 +10,8 @@ data sets.
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from nasbench1shot1.experiments.reproduction.black_box_figures import AS_PUBLISHED_201, MULTI_TRIAL, OPTIMIZERS
-from nasbench1shot1.experiments.reproduction.parts import (
+from nasbench1shot1.experiments.reproduction.figures.black_box import AS_PUBLISHED_201, MULTI_TRIAL, OPTIMIZERS
+from nasbench1shot1.experiments.reproduction.figures.parts import (
     DATA_SETS,
     METHODS,
     Curve,

@@ -21,8 +21,8 @@ from nasbench1shot1.display.canvas import Canvas
 from nasbench1shot1.display.colours import LINES, METHODS, MOST_BANDS, curve_styles
 from nasbench1shot1.display.curves import draw_curve
 from nasbench1shot1.display.style import AnyStyle
-from nasbench1shot1.experiments.reproduction.parts import Curve, Figure, Panel
-from nasbench1shot1.experiments.reproduction.results import CurveResults, epochs_text, in_front, with_spread
+from nasbench1shot1.experiments.reproduction.figures.parts import Curve, Figure, Panel
+from nasbench1shot1.experiments.reproduction.results.base import CurveResults, epochs_text, in_front, with_spread
 from nasbench1shot1.experiments.rescoring import rescore
 from nasbench1shot1.one_shot_search.captions import one_shot_error_text, provenance, scale_text
 from nasbench1shot1.one_shot_search.regret_curve import (

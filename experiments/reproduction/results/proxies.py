@@ -17,7 +17,7 @@ from nasbench1shot1.display.curves import Banded, draw_curve
 from nasbench1shot1.display.style import AnyStyle, tone
 from nasbench1shot1.evaluator import score
 from nasbench1shot1.experiments.correlation.criteria import bootstrap, evaluate
-from nasbench1shot1.experiments.reproduction.results import CurveResults
+from nasbench1shot1.experiments.reproduction.results.base import CurveResults
 from nasbench1shot1.ground.bootstrap import CONFIDENCE
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.ground.text import counted, percent

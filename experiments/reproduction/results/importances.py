@@ -9,8 +9,8 @@ import pandas
 
 from nasbench1shot1.display.colours import Colors
 from nasbench1shot1.display.style import AnyStyle
-from nasbench1shot1.experiments.reproduction.results import Found
-from nasbench1shot1.experiments.reproduction.trajectories import StudyResults
+from nasbench1shot1.experiments.reproduction.results.base import Found
+from nasbench1shot1.experiments.reproduction.results.trajectories import StudyResults
 from nasbench1shot1.experiments.tuning.importance import (
     FANOVA,
     HYPERSHAP,

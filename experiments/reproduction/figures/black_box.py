@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from nasbench1shot1.experiments.reproduction.parts import (
+from nasbench1shot1.experiments.reproduction.figures.parts import (
     LABELS,
     Curve,
     Figure,

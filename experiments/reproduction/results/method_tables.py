@@ -24,8 +24,8 @@ from nasbench1shot1.display.colours import BLACK, curve_styles
 from nasbench1shot1.display.curves import LEVEL_COLOUR, Pooled, log_floor, pool_values
 from nasbench1shot1.display.style import AnyStyle, tone, tones
 from nasbench1shot1.experiments.comparison.rank_tests import SIGNIFICANT, rank_tests
-from nasbench1shot1.experiments.reproduction.parts import Panel
-from nasbench1shot1.experiments.reproduction.results import CurveResults, Found, in_front
+from nasbench1shot1.experiments.reproduction.figures.parts import Panel
+from nasbench1shot1.experiments.reproduction.results.base import CurveResults, Found, in_front
 from nasbench1shot1.experiments.rescoring import rescore
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.one_shot_search.captions import provenance, scale_text

@@ -10,8 +10,8 @@ from nasbench1shot1.display.canvas import Canvas
 from nasbench1shot1.display.colours import METHODS
 from nasbench1shot1.display.curves import pool_values
 from nasbench1shot1.display.style import AnyStyle, tones
-from nasbench1shot1.experiments.reproduction.figures import TRANSFERRED
-from nasbench1shot1.experiments.reproduction.results import CurveResults, with_spread
+from nasbench1shot1.experiments.reproduction.figures.nasbench_1shot1 import TRANSFERRED
+from nasbench1shot1.experiments.reproduction.results.base import CurveResults, with_spread
 from nasbench1shot1.experiments.rescoring import rescore
 from nasbench1shot1.experiments.tuning.best import transfer_table
 from nasbench1shot1.ground.text import counted
