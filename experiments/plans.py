@@ -201,7 +201,7 @@ def _of_black_box(how: "How", options: dict[str, Any]) -> Plan:
 
 def _of_ranking(how: "How", options: dict[str, Any]) -> Plan:
     from nasbench1shot1.experiments.correlation.correlating import RankingKind
-    from nasbench1shot1.experiments.correlation.planning import sizes_of
+    from nasbench1shot1.experiments.correlation.expectation import sizes_of
     from nasbench1shot1.one_shot_search.options import recorded_search
     from nasbench1shot1.one_shot_search.record import Run, open_search
     from nasbench1shot1.runs.folder import CONFIG

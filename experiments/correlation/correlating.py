@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nasbench1shot1.experiments.correlation.evaluation import check_preset, run_ranking
+from nasbench1shot1.experiments.correlation.expectation import expected_seconds, images_to_evaluate
 from nasbench1shot1.experiments.correlation.options import (
     RankingOptions,
     chosen_budgets,
@@ -15,7 +16,6 @@ from nasbench1shot1.experiments.correlation.options import (
     ranking_options,
 )
 from nasbench1shot1.experiments.correlation.outcome import write_outcome
-from nasbench1shot1.experiments.correlation.planning import expected_seconds, images_to_evaluate
 from nasbench1shot1.experiments.correlation.record import AUTO_IMAGES, Ranking
 from nasbench1shot1.experiments.correlation.state import RankingState, list_facts
 from nasbench1shot1.experiments.correlation.truth import ALL, table_mask, table_of_ranking, true_errors

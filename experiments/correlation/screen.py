@@ -18,7 +18,7 @@ from nasbench1shot1.one_shot_search.kept_weights import kept_epochs
 from nasbench1shot1.tables.columns import source_text
 
 if TYPE_CHECKING:
-    from nasbench1shot1.experiments.correlation.planning import Expectation
+    from nasbench1shot1.experiments.correlation.expectation import Expectation
     from nasbench1shot1.experiments.correlation.state import RankingState
     from nasbench1shot1.tables.table import Table
 

@@ -22,8 +22,8 @@ from unrendered import save_unrendered
 
 import nasbench1shot1 as nb
 from nasbench1shot1.experiments.correlation import correlating, evaluation, outcome, planning
+from nasbench1shot1.experiments.correlation.expectation import Expectation
 from nasbench1shot1.experiments.correlation.options import default_images
-from nasbench1shot1.experiments.correlation.planning import Expectation
 from nasbench1shot1.experiments.correlation.record import CORRELATIONS, RELIABILITY
 from nasbench1shot1.experiments.correlation.reliability import ImagesNeeded
 from nasbench1shot1.one_shot_search.beginning import load_halves

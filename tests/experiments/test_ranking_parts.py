@@ -22,8 +22,8 @@ from nasbench1shot1.experiments.correlation.analysis import (
 )
 from nasbench1shot1.experiments.correlation.drawing import by_epoch_panel, headline_rows, marked_ranks, scatter_panel
 from nasbench1shot1.experiments.correlation.evaluation import check_preset
+from nasbench1shot1.experiments.correlation.expectation import Expectation, timed_architectures
 from nasbench1shot1.experiments.correlation.options import chosen_epochs, ranking_options, required_reliability, to_text
-from nasbench1shot1.experiments.correlation.planning import Expectation, timed_architectures
 from nasbench1shot1.experiments.correlation.screen import _duration_text
 from nasbench1shot1.experiments.correlation.state import in_sharing_order
 from nasbench1shot1.experiments.correlation.truth import (

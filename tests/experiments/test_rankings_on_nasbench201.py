@@ -15,8 +15,8 @@ import nasbench1shot1 as nb
 from nasbench1shot1.experiments.correlation import correlating, evaluation
 from nasbench1shot1.experiments.correlation.analysis import log_probabilities
 from nasbench1shot1.experiments.correlation.correlating import rank
+from nasbench1shot1.experiments.correlation.expectation import Expectation
 from nasbench1shot1.experiments.correlation.options import ranking_options
-from nasbench1shot1.experiments.correlation.planning import Expectation
 from nasbench1shot1.experiments.correlation.record import CORRELATIONS, RELIABILITY
 from nasbench1shot1.experiments.correlation.state import select_numbers
 from nasbench1shot1.experiments.rescoring import rescore

@@ -12,7 +12,7 @@ from unrendered import save_unrendered
 
 import nasbench1shot1 as nb
 from nasbench1shot1.experiments.correlation import correlating, outcome
-from nasbench1shot1.experiments.correlation.planning import Expectation
+from nasbench1shot1.experiments.correlation.expectation import Expectation
 
 
 @contextmanager
