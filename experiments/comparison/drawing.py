@@ -62,8 +62,7 @@ def comparison_figure(comparison: Comparison, colors: Colors | None = None, styl
     """
     with Canvas(len(rows_of(comparison)), panel=(7.2, 4.0), style=style, sharex=True, sharey=True) as canvas:
         for axes in draw_rows(comparison, canvas.axes, colors):
-            if comparison.mean is not None and has_mean_line(comparison):
-                draw_mean(axes, comparison.goal.scale * comparison.mean, mean_label(comparison))
+            _draw_mean(comparison, axes, mean_label(comparison))
             if (legend := axes.get_legend()) is not None:  # the figure has one legend of all curves
                 legend.remove()
             axes.xaxis.set_tick_params(labelbottom=True)
@@ -148,6 +147,12 @@ def draw_curves(
     return axes
 
 
+def _draw_mean(comparison: Comparison, axes: "Axes", label: str) -> None:
+    """Draw the mean regret of the space, unless it is far above the curves, and let linear axes reach up to it."""
+    if comparison.mean is not None and has_mean_line(comparison):
+        start_at_zero(draw_mean(axes, comparison.goal.scale * comparison.mean, label))
+
+
 # Several tasks --------------------------------------------------------------------------------------------------------
 
 MOST_PANELS = 3
@@ -208,8 +213,7 @@ def draw_tasks(tasks: Tasks, panels: "Sequence[Axes]", colors: Colors | None = N
     for (name, comparison), row in product(tasks.items(), rows):
         ax = panels[len(drawn)]
         draw_curves(comparison, ax, row, looks, texts)
-        if comparison.mean is not None and has_mean_line(comparison):
-            draw_mean(ax, comparison.goal.scale * comparison.mean, MEAN_LABEL)
+        _draw_mean(comparison, ax, MEAN_LABEL)
         ax.set_title(f"{name}\n({comparison.curve_source})")
         ax.set_ylabel(regret_label(comparison))
         if ax.get_legend_handles_labels()[1]:

@@ -15,6 +15,7 @@ from nasbench1shot1.experiments.comparison.accuracies import compare_accuracies
 from nasbench1shot1.experiments.comparison.comparing import compare_tasks
 from nasbench1shot1.experiments.comparison.drawing import (
     caption,
+    comparison_figure,
     draw_comparison,
     has_mean_line,
     mean_label,
@@ -22,6 +23,8 @@ from nasbench1shot1.experiments.comparison.drawing import (
 )
 
 QUIET = Console(quiet=True)
+RANK_BELOW_MEAN = 20
+"""Rank of an architecture of s1 whose regret is a little below the mean of the space."""
 
 
 def with_flags(run: nb.Run, flags: list[bool]) -> Path:
@@ -167,6 +170,19 @@ def test_the_caption_states_the_mean_of_each_panel(tmp_path):
         assert {name for name in means if means[name] in line} == (
             drawn if line.startswith("Dash-dotted line: ") else set(means) - drawn
         )
+
+
+@pytest.mark.parametrize("count", [2, 6], ids=["one-axes", "two-axes"])
+def test_axes_reach_up_to_the_mean_that_the_legend_names(tmp_path, count):
+    names = ("darts", "gdas", "pc-darts", "enas", "random-ws", "snas")[:count]
+    runs = [make.search(tmp_path / name, (RANK_BELOW_MEAN,) * 3, optimizer=name) for name in names]
+    (own,) = compare_tasks(runs).tasks.values()
+    assert own.mean is not None and has_mean_line(own)
+    assert max(curve.centre.max() for curve in own.curves.values()) < 0.9 * own.mean
+    figure = comparison_figure(own)
+    assert len({ax.get_ylim() for ax in figure.axes}) == 1
+    low, high = figure.axes[0].get_ylim()
+    assert low < 0 < 100 * own.mean < high
 
 
 def test_the_mean_within_bounds_is_told_from_that_of_a_space(tmp_path):
