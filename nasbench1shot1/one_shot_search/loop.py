@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.ground.errors import option
+from nasbench1shot1.ground.errors import InvalidInputError, option
 from nasbench1shot1.images.batches import batches, draw_rows, endless_batches
 from nasbench1shot1.one_shot_search.early_stopping import returned_epoch
 from nasbench1shot1.one_shot_search.measurements import (
@@ -35,6 +35,7 @@ from nasbench1shot1.probability import preferred_within
 from nasbench1shot1.runs.checkpoints import save_checkpoint
 from nasbench1shot1.runs.divergence import check_finite, check_network, checked_finite
 from nasbench1shot1.runs.folder import WEIGHTS
+from nasbench1shot1.runs.machine import global_generators_seeded_by
 from nasbench1shot1.supernets.widening import draw_visible_channels, set_partial_channels
 from nasbench1shot1.tables.table import Table
 
@@ -99,10 +100,11 @@ def run_search(state: SearchState, table: Table, writer: SearchWriter, reporter:
         if state.config.early_stopping and returned_epoch(state.eigenvalues) is not None:
             return
         started = time.perf_counter()
-        training = train_epoch(state, epoch, reporter) if epoch > 0 else Training(None, None)
-        outcome = evaluate(state, epoch)
-        state.eigenvalues.append(_eigenvalue(state, epoch))
-        alignment = _alignment(state, epoch)
+        with global_generators_seeded_by(state.generator("global", epoch)):  # for methods that draw from them
+            training = train_epoch(state, epoch, reporter) if epoch > 0 else Training(None, None)
+            outcome = evaluate(state, epoch)
+            state.eigenvalues.append(_eigenvalue(state, epoch))
+            alignment = _alignment(state, epoch)
         state.search_seconds += time.perf_counter() - started
         state.epoch = epoch
         line = epoch_line(state, table, training, outcome, alignment)
@@ -182,7 +184,10 @@ def training_steps(state: SearchState, epoch: int) -> Iterator[Step]:
 
 
 def begin_epoch(state: SearchState, epoch: int) -> None:
-    """Set the learning rate, momentum, channels and trained weights of an epoch, and let the method begin it."""
+    """Set the learning rate, momentum, channels and trained weights of an epoch, and let the method begin it.
+
+    Raises InvalidInputError if the method keeps the random generator of the epoch before.
+    """
     phase, number = phase_at(state.phases, epoch)
     for group in state.weight_optimizer.param_groups:
         group["lr"] = state.learning_rate(epoch)
@@ -192,7 +197,13 @@ def begin_epoch(state: SearchState, epoch: int) -> None:
     set_partial_channels(state.net, state.partial_channels(epoch), drawn, state.weight_optimizer)
     set_trained(state.net, phase.trains)
     state.net.train()
-    state.method.begin_epoch(epoch, state.config.epochs, state.generator("optimizer", epoch))
+    method, before = state.method, state.method.generator
+    method.begin_epoch(epoch, state.config.epochs, state.generator("optimizer", epoch))
+    if method.generator is before:
+        raise InvalidInputError(
+            f"{type(method).__name__}.begin_epoch() must call super().begin_epoch(epoch, epochs, generator), so that "
+            "all random numbers of an epoch depend only on the seed and the epoch"
+        )
 
 
 def batch_pairs(state: SearchState, epoch: int) -> Iterator[tuple[Batch, Batch]]:

@@ -23,6 +23,7 @@ from nasbench1shot1.phases import USUAL, check_phases, first_moved_epoch, phase_
 from nasbench1shot1.registry import check_recorded_names, one_shot, search_space, with_names
 from nasbench1shot1.runs.folder import CONFIG
 from nasbench1shot1.runs.kind import Begun, Kind
+from nasbench1shot1.runs.machine import global_generators_seeded_by
 from nasbench1shot1.runs.record import NOTE
 from nasbench1shot1.runs.running import run
 
@@ -142,10 +143,12 @@ class SearchKind(Kind[SearchOptions, "SearchState", Run, SearchWriter]):
 
     def begin(self, options: SearchOptions, resumed: Run | None) -> "Begun[SearchState]":
         """Build the supernet, and read the images and the table."""
+        from nasbench1shot1.images.batches import epoch_generator
         from nasbench1shot1.one_shot_search.beginning import begin, constrain
 
         table = table_of_search(options.common)
-        state = begin(options)
+        with global_generators_seeded_by(epoch_generator(options.common.seed, "beginning", 0)):
+            state = begin(options)
         dataset, space = state.images.dataset, state.net.space
         labels: dict[str, Any] = {"grown": []}
         table.objective(dataset)

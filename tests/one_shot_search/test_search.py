@@ -2,6 +2,7 @@
 
 import json
 import os
+import random
 import shutil
 from io import StringIO
 from pathlib import Path
@@ -15,13 +16,14 @@ from rich.console import Console
 from tiny_search import FOR_TINY
 
 import nasbench1shot1 as nb
-from nasbench1shot1.conformance.tiny_search import differences, flatten
+from nasbench1shot1.conformance.tiny_search import are_identical, differences, flatten
 from nasbench1shot1.experiments.comparison.entries import SearchEntry
 from nasbench1shot1.ground.errors import DivergedError
+from nasbench1shot1.one_shot_search.callbacks import Epoch
 from nasbench1shot1.one_shot_search.captions import scale_text
 from nasbench1shot1.one_shot_search.options import non_default_options, search_options
 from nasbench1shot1.one_shot_search.record import FIELDS
-from nasbench1shot1.optimizer import SearchStep
+from nasbench1shot1.optimizer import Mixing, SearchStep
 from nasbench1shot1.optimizers.darts import DARTS
 from nasbench1shot1.phases import Phase
 from nasbench1shot1.runs.schedules import Cosine
@@ -524,6 +526,52 @@ def test_mixed_optimizers_are_named_on_screen_and_in_the_picture(tmp_path):
     assert scale_text([run.config]).endswith("\n--weight-decay\xa00.01, --relaxation\xa0gumbel")
     other = {**run.config, "weight_decay": 0.02}
     assert scale_text([run.config, other]).endswith("preset\xa0corrected\n--relaxation\xa0gumbel")
+
+
+class DrawingFromGlobalGenerators(DARTS):
+    """A method that draws Λ and noise from the global generators."""
+
+    def __init__(self, *arguments) -> None:
+        super().__init__(*arguments)
+        with torch.no_grad():
+            for value in self.parameters.values():
+                value.copy_(torch.randn(value.shape))
+
+    def mixing(self) -> Mixing:
+        clean, share = super().mixing(), np.random.rand() + random.random()  # noqa: NPY002
+        return clean.with_tensors(value + share * torch.rand(value.shape) for value in clean.tensors())
+
+
+def global_states() -> tuple:
+    return torch.get_rng_state(), np.random.get_state(legacy=False), random.getstate()  # noqa: NPY002
+
+
+def test_draws_from_global_generators_depend_on_the_seed_alone(tmp_path):
+    def stop(epoch: Epoch) -> None:
+        if epoch.line["epoch"] == 1:
+            raise ValueError
+
+    options = {"optimizer": DrawingFromGlobalGenerators, "epochs": 2}
+    run, before = search(tmp_path / "run", **options), global_states()
+    with pytest.raises(ValueError):
+        search(tmp_path / "stopped", callbacks=[stop], **options)
+    assert are_identical(global_states(), before)
+    torch.rand(1), np.random.rand(), random.random()  # noqa: NPY002
+    assert differences(run, nb.search(resume=tmp_path / "stopped", console=Console(quiet=True))) == []
+    other = search(tmp_path / "other", seed=1, **options)
+    assert all((run.architecture_parameters[key] != of).any() for key, of in other.architecture_parameters.items())
+
+
+class KeepingTheGenerator(DARTS):
+    """A method whose `begin_epoch` does not call the method that it overrides."""
+
+    def begin_epoch(self, epoch: int, epochs: int, generator: torch.Generator) -> None:
+        pass
+
+
+def test_a_method_must_take_the_generator_of_each_epoch(tmp_path):
+    with refuses(nb.InvalidInputError, "KeepingTheGenerator.begin_epoch()", "super().begin_epoch(", options=""):
+        search(tmp_path / "run", optimizer=KeepingTheGenerator)
 
 
 class Still(DARTS):
