@@ -126,8 +126,8 @@ class Methods:
             defaults: names of all options for which the class declares a default.
 
         Raises:
-            InvalidInputError: an own option has a common or reserved name, lacks a default, or does not have a simple
-                type; or a default does not name an option.
+            InvalidInputError: the options are not declared in a dataclass; an own option has a common or reserved name,
+                lacks a default, or does not have a simple type; or a default does not name an option.
         """
         own = method.Hyperparameters
         if not (isinstance(own, type) and issubclass(own, Hyperparameters)):
@@ -136,6 +136,11 @@ class Methods:
                 "nasbench1shot1.hyperparameters.Hyperparameters"
             )
         common, hints = set(option_names(self.common)), get_type_hints(own)
+        if lost := [name for name in hints if name not in own.__dataclass_fields__]:
+            raise InvalidInputError(
+                f"'{lost[0]}' of {own.__qualname__} is not an option, because the class is not a dataclass: write "
+                "@dataclass(frozen=True, kw_only=True) above it"
+            )
         for field in fields(own):
             self._check_own(method.__name__, field.name, common)
             if not has_simple_type(hints[field.name]):

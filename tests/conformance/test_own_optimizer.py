@@ -192,6 +192,15 @@ def test_an_option_with_the_name_of_a_common_option_is_refused():
         check_method(Method)
 
 
+def test_options_outside_a_dataclass_are_refused():
+    class Mine(DARTS):
+        class Hyperparameters(DARTS.Hyperparameters):
+            strength: float = 1.0
+
+    with refuses(nb.InvalidInputError, "'strength'", "Mine.Hyperparameters", "@dataclass(frozen=True", options=""):
+        check_method(Mine)
+
+
 def test_the_page_marks_the_required_methods():
     rows = [line.split("|")[1] for line in PAGE.read_text().splitlines() if line.startswith("| `")]
     required = {name for row in rows if "(required)" in row for name in re.findall(r"`(\w+)`", row)}
