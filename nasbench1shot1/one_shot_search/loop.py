@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.ground.errors import InvalidInputError, option
+from nasbench1shot1.ground.errors import DivergedError, InvalidInputError, option
 from nasbench1shot1.images.batches import batches, draw_rows, endless_batches
 from nasbench1shot1.one_shot_search.early_stopping import returned_epoch
 from nasbench1shot1.one_shot_search.measurements import (
@@ -29,7 +29,7 @@ from nasbench1shot1.one_shot_search.record import (
 )
 from nasbench1shot1.one_shot_search.state import SearchState
 from nasbench1shot1.one_shot_search.weight_step import set_trained, weight_step
-from nasbench1shot1.optimizer import Batch
+from nasbench1shot1.optimizer import Batch, OneShotOptimizer
 from nasbench1shot1.phases import USUAL, phase_at
 from nasbench1shot1.probability import preferred_within
 from nasbench1shot1.runs.checkpoints import save_checkpoint
@@ -139,7 +139,7 @@ def evaluate(state: SearchState, epoch: int) -> Outcome:
 def _outcome(state: SearchState, epoch: int) -> Outcome:
     error, method = one_shot_error(state, epoch), state.method
     check_network(state.net, _advice(epoch))  # the last step of an epoch may have caused the divergence
-    checked_finite(error, "the one-shot loss", _advice(epoch))
+    _finite_loss(state, error, "the one-shot loss", epoch)
     check_finite(method.parameters.values(), "an architecture parameter", _advice(epoch, "architecture_"))
     parameters = {key: value.detach().cpu().numpy().astype(np.float32) for key, value in method.parameters.items()}
     chosen = preferred_within(method.constraint, method.architecture(), method.space, method.preferences())
@@ -155,10 +155,10 @@ def train_epoch(state: SearchState, epoch: int, reporter: Reporter) -> Training:
         loss_sum += step.loss * step.images
         wrong += step.wrong
         seen += step.images
-        reporter.step(epoch, _mean(loss_sum, seen, epoch) if number % CHECK_EVERY == 0 else None)
+        reporter.step(epoch, _mean(state, loss_sum, seen, epoch) if number % CHECK_EVERY == 0 else None)
     if state.phase(epoch).moves_parameters:
         state.method.end_epoch(state.shared_weights(epoch))
-    return Training(_mean(loss_sum, seen, epoch), wrong.item() / seen)
+    return Training(_mean(state, loss_sum, seen, epoch), wrong.item() / seen)
 
 
 def training_steps(state: SearchState, epoch: int) -> Iterator[Step]:
@@ -276,8 +276,33 @@ def _alignment(state: SearchState, epoch: int) -> dict[str, object]:
     return {"cell_alignment": checked_finite(cell_alignment(state, epoch), "the cells' gradient", _advice(epoch))}
 
 
-def _mean(loss_sum: Tensor, seen: int, epoch: int) -> float:
-    return checked_finite(loss_sum, "the training loss", _advice(epoch)) / seen
+def _mean(state: SearchState, loss_sum: Tensor, seen: int, epoch: int) -> float:
+    return _finite_loss(state, loss_sum, "the training loss", epoch) / seen
+
+
+def _finite_loss(state: SearchState, loss: float | Tensor, what: str, epoch: int) -> float:
+    """Return a loss as a float; raises DivergedError if it is infinite or NaN.
+
+    If the method's mixing weights are infinite or NaN even for a finite Λ, the message names the method instead.
+    """
+    try:
+        return checked_finite(loss, what, _advice(epoch))
+    except DivergedError:
+        _check_mixing_weights(deepcopy(state.method), epoch)
+        raise
+
+
+@torch.no_grad()
+def _check_mixing_weights(method: OneShotOptimizer, epoch: int) -> None:
+    """Raise DivergedError if a method returns infinite or NaN mixing weights for a finite Λ, to which Λ is set here."""
+    for value in method.parameters.values():
+        value.nan_to_num_(0, 0, 0)
+    for name in ("mixing", "weight_mixing", "evaluation_mixing"):
+        if not all(weights.isfinite().all() for weights in getattr(method, name)().tensors()):
+            raise DivergedError(
+                f"{type(method).__name__}.{name}() returned infinite or NaN mixing weights in epoch {epoch}: correct "
+                "the method"
+            )
 
 
 def _advice(epoch: int, of: str = "") -> str:

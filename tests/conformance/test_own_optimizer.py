@@ -22,9 +22,10 @@ from tiny_search import tiny_state
 import nasbench1shot1 as nb
 from nasbench1shot1 import cli
 from nasbench1shot1.conformance.search_steps import SilentReporter
+from nasbench1shot1.ground.errors import DivergedError
 from nasbench1shot1.one_shot_search.loop import evaluate, phase_and_structure, train_epoch
 from nasbench1shot1.one_shot_search.options import check_method
-from nasbench1shot1.optimizer import Hyperparameters
+from nasbench1shot1.optimizer import Hyperparameters, Mixing
 from nasbench1shot1.optimizers.adam import AdamOptimizer
 from nasbench1shot1.optimizers.darts import DARTS
 from nasbench1shot1.optimizers.gradient import GradientOptimizer
@@ -232,6 +233,19 @@ def test_an_error_names_the_method_that_returned_another_type(method, result, wo
         evaluate(state, 1)
         phase_and_structure(state)
         state.state_dict()
+
+
+@pytest.mark.parametrize("returned", ["mixing", "weight_mixing", "evaluation_mixing"])
+def test_an_error_names_the_method_that_returned_nan(returned):
+    def undefined(self: nb.OneShotOptimizer) -> Mixing:
+        mixing = getattr(DARTS, returned)(self)
+        return mixing.with_tensors(value / 0 - value / 0 for value in mixing.tensors())
+
+    state = tiny_state(optimizer="darts")
+    state.method.__class__ = type("Mine", (DARTS,), {returned: undefined})
+    with refuses(DivergedError, f"Mine.{returned}()", "NaN", "epoch 1", options=""):
+        train_epoch(state, 1, SilentReporter())
+        evaluate(state, 1)
 
 
 def test_only_passes_of_known_types_are_computed():
