@@ -57,18 +57,21 @@ const tickText = (value, others = [value]) => {
 };
 /** Return a value of a chart: with decimal places, or else with four significant digits. */
 const valueText = (value, digits) => digits === null ? english(value, 4) : value.toFixed(digits);
-/** Return round positions of ticks between two values. */
-const ticks = (low, high, most, isLog) => {
+/** Return round positions of at most about `most` ticks between two values, on a linear axis at least `least` apart. */
+const ticks = (low, high, most, isLog, least = 0) => {
   if (isLog && high / low >= 8) {
-    const factors = high / low < 200 ? [1, 2, 5] : [1];
-    const found = [];
-    for (let power = Math.floor(Math.log10(low)); power <= Math.log10(high); power += 1)
-      for (const factor of factors) found.push(factor * 10 ** power);
-    const inside = found.filter((value) => value >= low * 0.999 && value <= high * 1.001);
-    const step = Math.ceil(inside.length / most);
-    return inside.filter((_, place) => place % step === 0);
+    const places = (factors) => {
+      const found = [];
+      for (let power = Math.floor(Math.log10(low)); power <= Math.log10(high); power += 1)
+        for (const factor of factors) found.push(factor * 10 ** power);
+      return found.filter((value) => value >= low * 0.999 && value <= high * 1.001);
+    };
+    const powers = places([1]);
+    const step = Math.ceil(powers.length / most);
+    return [[1, 2, 5], [1, 3]].map(places).find((found) => found.length <= most)
+      ?? powers.filter((_, place) => place % step === 0);
   }
-  const rough = (high - low) / most;
+  const rough = Math.max((high - low) / most, least);
   const power = 10 ** Math.floor(Math.log10(rough || 1));
   const step = power * ([1, 2, 5].find((factor) => factor * power >= rough) || 10);
   const first = Math.ceil(low / step - 1e-9);

@@ -205,7 +205,7 @@ class EpochPanel {
       svg.append(create("svg:path", { class: "grid", d: `M${left} ${height}H${width - 8}` }));
       svg.append(create("svg:text", { x: left - 5, y: height + 4, "text-anchor": "end" }, tickText(value)));
     }
-    for (const value of ticks(0, last, 5, false).filter(Number.isInteger))
+    for (const value of ticks(0, last, 5, false, 1))
       svg.append(create("svg:text", { x: this.x(value), y: height - 5, "text-anchor": "middle" }, tickText(value)));
     const body = create("tbody");
     this.rows = shown.entries.map((entry, number) => {

@@ -34,6 +34,7 @@ class Chart extends Plot {
   }
 
   get axis() { return this.chart.axes.find((axis) => axis.key === this.state.axis); }
+  get leastX() { return this.axis.whole ? 1 : 0; }
   get isLogX() { return this.state.x[this.axis.key] ?? this.axis.log; }
   get isLogY() { return this.state.y[this.axis.key] ?? this.axis.log; }
   get shown() { return this.rows.filter((row) => row.isShown && (row.isLevel || row.axes[this.axis.key])); }

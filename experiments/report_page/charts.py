@@ -8,7 +8,7 @@ import numpy as np
 from nasbench1shot1.display.colours import COLOURS, LINES, curve_styles
 from nasbench1shot1.display.curves import Pooled
 from nasbench1shot1.display.style import BACKGROUND, on_background
-from nasbench1shot1.experiments.comparison.entries import CLOCKS, EPOCHS, Floats
+from nasbench1shot1.experiments.comparison.entries import CLOCKS, EPOCHS, EVALUATIONS, Floats
 from nasbench1shot1.experiments.report_page.panels import AXES, Panel
 
 MOST_POINTS = 16_000
@@ -70,6 +70,7 @@ def regret_chart(panel: Panel, most: int) -> dict[str, Any]:
                 "label": AXES[axis][1],
                 "vertical": goal.with_unit(f"mean {goal.regret}"),
                 "steps": axis != EPOCHS,
+                "whole": axis in (EPOCHS, EVALUATIONS),
                 "log": axis in CLOCKS,
                 "floor": rounded(scale * panel.floor(axis)),
             }

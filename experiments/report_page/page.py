@@ -53,7 +53,7 @@ from nasbench1shot1.experiments.report_page.trainings import SPLITS, Trainings, 
 from nasbench1shot1.ground.errors import UserError, flag, in_words
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.tables.names import bundled_tables
-from nasbench1shot1.tuning.record import Study
+from nasbench1shot1.tuning.record import SEARCH_OPTIONS, Study
 
 FOLDER = "nasbench1shot1.experiments.report_page"
 SCRIPTS = ("base.js", "plot.js", "charts.js", "scatter.js", "cells.js", "page.js")
@@ -139,11 +139,12 @@ def _title(subjects: Sequence[Subject]) -> Markup:
 
 
 def _lead(subjects: Sequence[Subject], panels: Sequence[Panel]) -> Markup:
-    tables = dict.fromkeys(panel.key.table for panel in panels)
-    source = source_of(of for panel in panels for of in panel.drawn)
+    drawn = dict[str, list[Drawn]]()
+    for panel in panels:
+        drawn.setdefault(panel.key.table, []).extend(panel.drawn)
     unfinished = [f"{subject.label} ({subject.progress})" for subject in subjects if subject.progress]
     sentences = [
-        f"Table {', '.join(tables)} ({source})." if source else "",
+        *(f"Table {table} ({source})." for table, own in drawn.items() if (source := source_of(own))),
         f"Unfinished runs, shown as far as recorded: {'; '.join(unfinished)}." if unfinished else "",
         separated_text(panels),
     ]
@@ -301,7 +302,7 @@ def _options(subject: Subject) -> dict[str, Any]:
     found = {
         name: value
         for name, value in subject.records[0].config.items()
-        if name != "seed" or subject.record is subject.records[0]
+        if name != SEARCH_OPTIONS and (name != "seed" or subject.record is subject.records[0])
     }
     shared = subject.records[0].shared_options if isinstance(subject.records[0], Study) else {}
     seeds = {"seeds": subject.config["seeds"]} if "seeds" in subject.config else {}

@@ -200,15 +200,15 @@ class Panel:
 
     def levels(self) -> list[tuple[str, float]]:
         """Return name and regret of each horizontal line: the mean of the space, the baseline, marked networks."""
-        found, baseline, text = list[tuple[str, float]](), self.baseline, self.goal.text
+        found, baseline = list[tuple[str, float]](), self.baseline
         mean = mean_regret(self.drawn[0].entry, self.table, self.key.dataset, self.goal, baseline)
         if mean is not None:
-            found.append((f"{mean_name(baseline)} ({text(mean)})", mean))
+            found.append((mean_name(baseline), mean))
         if baseline is not None and baseline.test_regret is not None:
             source = self.goal.source(baseline.test_measured)
-            found.append((baseline.label(text(baseline.test_regret), source), baseline.test_regret))
+            found.append((f"{baseline.words} ({source})" if source else baseline.words, baseline.test_regret))
         found += [
-            (f"{name} ({text(regret)}, {'measured' if is_measured else 'predicted'})", regret)
+            (f"{name} ({'measured' if is_measured else 'predicted'})", regret)
             for name, _, regret, is_measured in self.marked.regrets
         ]
         return found

@@ -12,6 +12,8 @@ class Plot {
     this.plot.append(this.svg);
   }
 
+  /** The smallest distance between ticks of the horizontal axis. */
+  get leastX() { return 0; }
   get isLogX() { return false; }
   get isLogY() { return false; }
 
@@ -79,7 +81,7 @@ class Plot {
     const { left, right, top, bottom } = this.box;
     const frame = { class: "frame", x: left, y: top, width: right - left, height: bottom - top };
     const found = [create("svg:rect", frame)];
-    const along = ticks(x0, x1, width < 460 ? 4 : 7, this.isLogX);
+    const along = ticks(x0, x1, this.isLogX ? Math.floor(width / 60) : width < 460 ? 4 : 7, this.isLogX, this.leastX);
     for (const value of along) {
       const x = this.x(value);
       found.push(create("svg:path", { class: "grid", d: `M${x} ${top}V${bottom}` }));

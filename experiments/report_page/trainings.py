@@ -112,6 +112,7 @@ def learning_curves(networks: Sequence[Trained], spread: Spread | None, most: in
             "label": "training epochs",
             "vertical": f"{WORDS[split]} error [%]",
             "steps": False,
+            "whole": True,
             "log": False,
             "floor": rounded(100 * log_floor(found.values())),
         }

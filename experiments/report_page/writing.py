@@ -9,7 +9,7 @@ from nasbench1shot1.display.curves import checked_spread
 from nasbench1shot1.display.style import Spread
 from nasbench1shot1.experiments.report_page.page import page_of
 from nasbench1shot1.experiments.report_page.panels import Scoring
-from nasbench1shot1.experiments.report_page.repeating import report_command
+from nasbench1shot1.experiments.report_page.repeating import repeated, report_command
 from nasbench1shot1.experiments.report_page.subjects import Subject, open_subjects
 from nasbench1shot1.ground.errors import InvalidInputError, UserError, option, quoted_option, switch
 from nasbench1shot1.ground.files import as_path, atomic_write, check_writable
@@ -60,7 +60,8 @@ def write_report_page(
         watch: if runs are in progress, write the page again after this number of seconds until all of them are
             finished. Ctrl-C also ends this. Default: write the page once.
         overwrite: replace an existing file.
-        report: called with a sentence about each change in the progress of runs that are watched.
+        report: called with a sentence about each run that no command of the page repeats, and about each change in the
+            progress of runs that are watched.
 
     Returns:
         The path of the file.
@@ -96,6 +97,9 @@ def write_report_page(
         return subjects
 
     subjects = write(watch)
+    for subject in subjects:
+        if not (found := repeated(subject.record)).commands:
+            report(f"the page has no command that repeats {subject.label}: {found.note}")
     if watch is not None:
         _watch(write, subjects, watch, report)
     return path

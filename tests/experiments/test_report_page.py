@@ -100,13 +100,11 @@ def test_the_page_has_the_numbers_and_what_was_run(folder, tmp_path):
     assert [curve["label"] for curve in chart["curves"]] == [row[0] for row in results[1:]]
     assert [curve["n"] for curve in chart["curves"]] == [3, 1, 3, 1]
     assert ["low" in next(iter(curve["axes"].values())) for curve in chart["curves"]] == [True, False, True, False]
-    assert {level["label"].partition(" (")[0] for level in chart["levels"]} == {
-        "mean over the space",
-        "ResNet-like cell",
-    }
+    assert [level["label"] for level in chart["levels"]] == ["mean over the space", "ResNet-like cell (measured)"]
     environment = json.loads((folder / "study" / "environment.json").read_text())
     for text in (nb.load_table().id, "predicted", environment["torch"], environment["platform"], "nb1shot1 blackbox "):
         assert text in words(page)
+    assert "search_options" not in words(page) and "batch_size" in words(page)  # of the tuning study, as rows
     assert f"nb1shot1 report {folder}/darts {folder}/gdas" in words(page)
     assert "--mark 'ResNet-like cell'" in words(page)
     assert "must not exist" in words(page) and "do not come with this package" not in words(page)
@@ -142,6 +140,9 @@ def test_runs_that_are_not_comparable_are_in_separate_panels(folder, tmp_path):
     runs = [folder / "gdas", tmp_path / "other", tmp_path / "full", folder / "study"]
     page = write(runs, tmp_path / "report.html", labels=["a", "b", "c", "d"])
     assert "The runs are in 3 panels, because they differ in table and scale" in words(page)
+    lead = words(page).partition(" Skip")[2]
+    for table in (nb.load_table().id, "nasbench_full-1"):  # each with its own share of measurements
+        assert len(re.findall(rf"Table {table} \([^()]+\)\.", lead)) == 1
     panels = [[curve["label"] for curve in chart["curves"]] for chart in data_of(page)["charts"]]
     assert panels == [["a", "d"], ["b"], ["c", "d"]]  # a black-box study has no scale
     assert all(f"This panel: space nb101-s1-v1, cifar10, table {of}" in words(page) for of in ("nasbench_full-1",))
@@ -165,7 +166,7 @@ def test_a_panel_names_the_searches_that_test_values_guided(tmp_path):
 def test_the_mean_of_a_space_without_bounds_is_called_so(tmp_path):
     study = make.black_box(tmp_path / "widths", space="nats-size", objective="test_accuracy", repeats=2)
     (chart,) = data_of(write(study, tmp_path / "report.html"))["charts"]
-    assert chart["levels"][0]["label"].startswith("mean over the space (")
+    assert chart["levels"][0]["label"] == "mean over the space"
 
 
 def test_trainings_have_learning_curves_beside_the_values_of_their_table(tmp_path):

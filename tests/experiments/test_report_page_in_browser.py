@@ -130,6 +130,7 @@ def test_switches_change_the_axes_and_the_bands(browser, file):
         assert "number of trainings" in ticks() and (curves.count(), bands.count()) == (1, 1)
         page.get_by_label("Epochs", exact=True).check()
         assert "epochs" in ticks() and (curves.count(), bands.count()) == (2, 1)
+        assert ticks()[:5] == ["0", "1", "2", "3", "4"]
         page.get_by_label("Bands").uncheck()
         assert bands.count() == 0
         page.get_by_role("checkbox", name="GDAS").uncheck()
@@ -137,6 +138,16 @@ def test_switches_change_the_axes_and_the_bands(browser, file):
         assert "line-through" in page.eval_on_selector(
             "tr.hidden-curve span", "e => getComputedStyle(e).textDecoration"
         )
+
+
+def test_ticks_are_whole_epochs_and_reach_both_ends_of_a_logarithmic_axis(browser, file):
+    with opened(browser, file) as page:
+        ticks = lambda *given: page.evaluate("given => ticks(...given)", list(given))  # noqa: E731
+        assert ticks(0, 3, 7, False, 1) == [0, 1, 2, 3] and ticks(0, 50, 7, False, 1) == [0, 10, 20, 30, 40, 50]
+        assert ticks(0, 3, 7, False) == [0, 0.5, 1, 1.5, 2, 2.5, 3]
+        assert ticks(1_198, 1e7, 12, True)[:4] == [2_000, 5_000, 10_000, 20_000]
+        assert ticks(1_198, 1e7, 10, True) == [3e3, 1e4, 3e4, 1e5, 3e5, 1e6, 3e6, 1e7]
+        assert ticks(1_198, 1e7, 5, True) == [1e4, 1e5, 1e6, 1e7]
 
 
 def test_tables_sort_by_number_and_by_text(browser, file):

@@ -159,6 +159,15 @@ def test_runs_that_no_command_started_say_so(tmp_path):
     assert not repeated(make.group(tmp_path / "none", [(1,)], started=0)).commands
 
 
+def test_the_screen_names_the_runs_without_a_command(tmp_path):
+    own = make.with_facts(make.search(tmp_path / "own", (2,)).folder, optimizer="not_imported:Mine")
+    said = list[str]()
+    nb.write_report_page([make.search(tmp_path / "darts", (3,)), own], tmp_path / "page.html", report=said.append)
+    (text,) = said
+    assert text.startswith("the page has no command that repeats Mine: The module of the optimizer not_imported:Mine ")
+    assert text.endswith("add --allow-module not_imported to nb1shot1 report.")
+
+
 def test_weights_of_an_optimizer_that_is_not_imported_come_with_the_option_that_imports_it(tmp_path):
     run = tiny_search.search(tmp_path / "run", epochs=1)
     run = nb.Run(run.folder, {**run.config, "optimizer": "not_imported:Mine"})
