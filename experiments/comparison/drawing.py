@@ -3,7 +3,7 @@
 Runs on several tasks are drawn in a panel for each task, because their regrets are not comparable.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -26,11 +26,13 @@ from nasbench1shot1.display.style import AnyStyle, tone
 from nasbench1shot1.experiments.comparison.entries import CLOCKS, EPOCHS, EVALUATIONS, SEARCH_TIME, SIMULATED_TIME, Over
 from nasbench1shot1.experiments.comparison.sentences import (
     clock_text,
+    different_settings_text,
     no_common_time_text,
     notes,
     reference_text,
     tables_text,
     tests_text,
+    texts_per_task,
 )
 from nasbench1shot1.experiments.comparison.statistics import Comparison, Contender
 from nasbench1shot1.ground.text import counted
@@ -261,15 +263,6 @@ def tasks_caption(tasks: Tasks) -> str:
     return "\n".join(filter(None, sentences))
 
 
-def texts_per_task(tasks: Tasks, texts_of: Callable[[Comparison], Iterable[str]]) -> list[str]:
-    """Return the different texts of tasks; a text that does not apply to all of them names its tasks."""
-    names = dict[str, list[str]]()
-    for name, own in tasks.items():
-        for text in filter(None, texts_of(own)):
-            names.setdefault(text, []).append(name)
-    return [text if len(of) == len(tasks) else f"{', '.join(of)}: {text}" for text, of in names.items()]
-
-
 # Parts of figures and captions ----------------------------------------------------------------------------------------
 
 
@@ -404,6 +397,7 @@ def _details(comparison: Comparison) -> list[str]:
         _bands(comparison),
         clock_text(comparison),
         *notes(comparison),
+        different_settings_text(comparison),
         no_common_time_text(comparison),
         "Rings: ends of runs that finish before the longest one; dotted lines: their results afterwards."
         if early_ends(comparison)

@@ -154,6 +154,11 @@ class Entry(ABC):
         return ""
 
     @property
+    def size(self) -> str:
+        """The length and the size of one-shot searches in words; empty for other runs."""
+        return ""
+
+    @property
     @abstractmethod
     def setting(self) -> str:
         """The seeds, the budget and the size of the searches, for the section on methods of a paper."""
@@ -280,14 +285,19 @@ class SearchEntry(Entry):
         return found
 
     @property
-    def setting(self) -> str:
+    def size(self) -> str:
         """See `Entry`."""
         run = self.runs[0]
         most = "at most " if run.config.get("early_stopping") else ""
         epochs = "" if run.planned_epochs is None else f"{most}{counted(run.planned_epochs, 'epoch')}"
-        seeds = [config["seed"] for config in self.configs if config.get("seed") is not None]
         size = scale_text(self.configs[:1]).splitlines()[0].replace("\N{NO-BREAK SPACE}", " ")
-        return "; ".join(filter(None, [_seeds(seeds), epochs, size]))
+        return "; ".join(filter(None, [epochs, size]))
+
+    @property
+    def setting(self) -> str:
+        """See `Entry`."""
+        seeds = [config["seed"] for config in self.configs if config.get("seed") is not None]
+        return "; ".join(filter(None, [_seeds(seeds), self.size]))
 
     def _repetition(self, run: SearchRecord, over: Over, table: Table | None) -> Trace | None:
         """Return the curve of a run; None if no result has a known time, because a partial table lacks them."""

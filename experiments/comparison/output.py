@@ -21,6 +21,7 @@ from nasbench1shot1.experiments.comparison.drawing import (
     progress_text,
     tasks_figure,
 )
+from nasbench1shot1.experiments.comparison.entries import EPOCHS
 from nasbench1shot1.experiments.comparison.measures import interval_name
 from nasbench1shot1.experiments.comparison.overviews import (
     critical_difference_figure,
@@ -34,7 +35,7 @@ from nasbench1shot1.experiments.comparison.statistics import COMMON, END, Compar
 from nasbench1shot1.experiments.comparison.tasks import TaskComparison
 from nasbench1shot1.ground.errors import InvalidInputError, option
 from nasbench1shot1.ground.files import PictureFormat, atomic_folder, check_writable, picture_files
-from nasbench1shot1.ground.text import counted, line_printer
+from nasbench1shot1.ground.text import counted, fit_borders, line_printer
 
 if TYPE_CHECKING:
     from nasbench1shot1.display.axes import Figure
@@ -51,7 +52,7 @@ FILES = {
 }
 MOMENTS = {END: "end", COMMON: "common time"}
 """The moments of rank tests on the screen."""
-WIDE, WIDEST = 110, 150
+WIDE, WIDEST = 130, 150
 """Columns of a terminal that show the kind and the optimizer of every run, and all statistics."""
 
 
@@ -83,7 +84,9 @@ def show(found: TaskComparison, files: Sequence[Path], console: Console) -> None
 def _show_task(comparison: Comparison, console: Console) -> None:
     """Print the table, the rank tests and the sentences of one task."""
     print_line = line_printer(console)
-    console.print(_results(comparison, console.width))
+    results = _results(comparison, console.width)
+    fit_borders(results, console)
+    console.print(results)
     if comparison.ends_differ and comparison.results["common_mean"].isna().any():
         print_line(f"–: some searches do not have a result after {common_time_text(comparison)}.")
     baseline = f"Baseline: {label}." if (label := baseline_label(comparison)) else ""
@@ -105,19 +108,20 @@ def _results(comparison: Comparison, width: int) -> Screen:
     names = ("label", "kind", "optimizer") if width >= WIDE else ("label",)
     for name in names:
         screen.add_column(name, overflow="fold")
-    has_clock, has_all = comparison.ends_differ, width >= WIDEST
     counts = [len(contender.repetitions) for contender in comparison.contenders]
-    interval = interval_name(counts)
-    common = [f"after {common_time_text(comparison)}"] if has_clock else []
-    more = ["std", "anytime", "anytime, log"] if has_all else []
-    for name in ("n", f"mean [{interval}]" if any(n > 1 for n in counts) else "mean", "median", "best", *common, *more):
+    interval = interval_name(counts).replace("; ", ";\n")
+    columns = {"median": "final_median", "best": "final_best"}
+    if comparison.ends_differ:
+        columns[f"after\n{common_time_text(comparison)}"] = "common_mean"
+    if width >= WIDEST:
+        columns |= {"std": "final_std", "anytime": "anytime_mean"}
+        columns |= {} if comparison.over == EPOCHS else {"anytime,\nlog axis": "log_anytime_mean"}
+    for name in ("n", f"mean\n[{interval}]" if any(n > 1 for n in counts) else "mean", *columns):
         screen.add_column(name, justify="right", no_wrap=True)
     rows = comparison.results.to_dict("records")
     for row, contender in zip(rows, comparison.contenders, strict=True):
         row["label"] = row_name(contender)
-        columns = ["final_median", "final_best", *(["common_mean"] if has_clock else [])]
-        columns += ["final_std", "anytime_mean", "log_anytime_mean"] if has_all else []
-        numbers = [_number(row[column], goal) for column in columns]
+        numbers = [_number(row[column], goal) for column in columns.values()]
         screen.add_row(*(row[name] for name in names), f"{row['n']:,}", _with_interval(row, goal), *numbers)
     return screen
 

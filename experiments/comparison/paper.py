@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nasbench1shot1.experiments.comparison.drawing import Tasks, objective_text, progress_text, texts_per_task
-from nasbench1shot1.experiments.comparison.entries import CLOCK_WORDS
+from nasbench1shot1.experiments.comparison.drawing import Tasks, objective_text, progress_text
+from nasbench1shot1.experiments.comparison.entries import CLOCK_WORDS, EPOCHS
 from nasbench1shot1.experiments.comparison.overall import AverageRanks
 from nasbench1shot1.experiments.comparison.rank_tests import FEWEST, SIGNIFICANT
 from nasbench1shot1.experiments.comparison.sentences import (
@@ -21,6 +21,7 @@ from nasbench1shot1.experiments.comparison.sentences import (
     clock_text,
     common_time_text,
     counts_text,
+    different_settings_text,
     method_name,
     range_text,
     reference_text,
@@ -29,6 +30,7 @@ from nasbench1shot1.experiments.comparison.sentences import (
     software_text,
     statistics_text,
     tables_text,
+    texts_per_task,
 )
 from nasbench1shot1.experiments.comparison.statistics import ANYTIME, COMMON, END, LOG_ANYTIME, Comparison, Contender
 from nasbench1shot1.ground.errors import in_words
@@ -39,7 +41,7 @@ COLUMNS = {
     "common": ("common-time mean", "common", "mean", COMMON),
     "median": ("final median", "final", "median", END),
     "anytime": ("anytime mean", "anytime", "mean", ANYTIME),
-    "log_anytime": ("anytime mean, log time", "log_anytime", "mean", LOG_ANYTIME),
+    "log_anytime": ("anytime mean, log axis", "log_anytime", "mean", LOG_ANYTIME),
 }
 """The columns of a table of measures: heading, beginning of columns in `results`, statistic, moment of the tests."""
 MOST_BESIDE = 4
@@ -199,6 +201,8 @@ def _has_measure(comparison: Comparison, name: str) -> bool:
     _, prefix, statistic, moment = COLUMNS[name]
     if moment == COMMON and not comparison.ends_differ:
         return False
+    if moment == LOG_ANYTIME and comparison.over == EPOCHS:  # epochs are drawn on a linear axis
+        return False
     return moment == END or bool(comparison.results[f"{prefix}_{statistic}"].notna().any())
 
 
@@ -249,6 +253,7 @@ def _caption(tasks: Tasks, is_of_tasks: bool, ranks: AverageRanks | None = None)
         f"{each.goal.with_unit(what)} on {where}, over {CLOCK_WORDS[each.over]}{n}.",
         brackets_text(tasks),
         *([] if is_of_tasks else [_common_sentence(tasks), _anytime_sentence(tasks)]),
+        *texts_per_task(tasks, lambda own: [different_settings_text(own)]),
         *remarks(tasks),
         *dict.fromkeys(map(_marks_sentence, own)),
         _ranks_sentence(ranks) if ranks else "",
@@ -296,7 +301,8 @@ def _anytime_sentence(tasks: Tasks) -> str:
     known = {name: text for name, text in ranges.items() if text}
     if not known:
         return ""
-    return f"Anytime: area under the curve {_by_task(known, tasks)}, divided by the length of the range."
+    logarithmic = "; log axis: the same on a logarithmic axis" if next(iter(tasks.values())).over != EPOCHS else ""
+    return f"Anytime: area under the curve {_by_task(known, tasks)}, divided by the length of the range{logarithmic}."
 
 
 def _by_task(texts: Mapping[str, str], tasks: Tasks) -> str:

@@ -1,7 +1,7 @@
 """Sentences about a comparison that captions, tables and the text for a paper share."""
 
 import importlib.metadata
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 
@@ -46,28 +46,46 @@ def notes(comparison: Comparison) -> list[str]:
     ]
 
 
-def no_common_time_text(comparison: Comparison) -> str:
-    """Return a sentence if some curves begin only after others end; else an empty string."""
+def different_settings_text(comparison: Comparison) -> str:
+    """Return the lengths and sizes of one-shot searches in sentences if they differ; else an empty string."""
+    found: dict[str, list[str]] = {}
+    for of in comparison.contenders:
+        if of.entry.size:
+            found.setdefault(of.entry.size, []).append(of.label)
+    if len(found) < 2:
+        return ""
+    sizes = ". ".join(f"{', '.join(labels)}: {size}" for size, labels in found.items())
+    return f"The searches have different settings. {sizes}."
+
+
+def no_common_time_text(comparison: Comparison, has_advice: bool = False) -> str:
+    """Return a sentence if some curves begin only after others end, possibly with advice; else an empty string."""
     if comparison.overlaps:
         return ""
     spans = {of.label: span(of.repetitions) for of in comparison.contenders}
     late = [label for label, (start, _) in spans.items() if start > comparison.common_time]
     early = [label for label, (_, end) in spans.items() if end < comparison.span.start]
     begin, end = ("begins", "begin")[len(late) > 1], ("ends", "end")[len(early) > 1]
-    curves = "curve" if len(late) == 1 else "curves"
+    curves, them = ("curve", "curves")[len(late) > 1], ("it", "them")[len(early) > 1]
+    advice = f" To have them, leave out {in_words(early)}, or give {them} longer searches." if has_advice else ""
     return (
         f"There is no common time: the {curves} of {in_words(late)} {begin} after {in_words(early)} {end}. Regrets at "
-        "a common time and anytime regrets are therefore left out."
+        f"a common time and anytime regrets are therefore left out.{advice}"
     )
+
+
+def texts_per_task(tasks: Mapping[str, Comparison], texts_of: Callable[[Comparison], Iterable[str]]) -> list[str]:
+    """Return the different texts of tasks; a text that does not apply to all of them names its tasks."""
+    names = dict[str, list[str]]()
+    for name, own in tasks.items():
+        for text in filter(None, texts_of(own)):
+            names.setdefault(text, []).append(name)
+    return [text if len(of) == len(tasks) else f"{', '.join(of)}: {text}" for text, of in names.items()]
 
 
 def remarks(tasks: Mapping[str, Comparison]) -> list[str]:
     """Return the sentences of `notes` and `no_common_time_text` of all tasks, with the tasks that they are about."""
-    found: dict[str, list[str]] = {}
-    for name, comparison in tasks.items():
-        for text in filter(None, [*notes(comparison), no_common_time_text(comparison)]):
-            found.setdefault(text, []).append(name)
-    return [text if len(names) == len(tasks) else f"{', '.join(names)}: {text}" for text, names in found.items()]
+    return texts_per_task(tasks, lambda own: [*notes(own), no_common_time_text(own)])
 
 
 def settings_text(tasks: Mapping[str, Comparison]) -> str:

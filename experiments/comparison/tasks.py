@@ -7,11 +7,10 @@ from functools import cached_property
 import numpy as np
 import pandas
 
-from nasbench1shot1.experiments.comparison import overall, paper
+from nasbench1shot1.experiments.comparison import overall, paper, sentences
 from nasbench1shot1.experiments.comparison.entries import Floats
 from nasbench1shot1.experiments.comparison.opening import PARTS
 from nasbench1shot1.experiments.comparison.overall import AverageRanks
-from nasbench1shot1.experiments.comparison.sentences import remarks
 from nasbench1shot1.experiments.comparison.statistics import END, Comparison
 from nasbench1shot1.ground.errors import InvalidInputError, UserError, quote
 from nasbench1shot1.ground.notebooks import Displayed
@@ -71,14 +70,16 @@ class TaskComparison(Displayed):
 
     @property
     def warnings(self) -> list[str]:
-        """The sentences of `Comparison.warnings` of all tasks, and `sentences.remarks`."""
-        found: dict[str, list[str]] = {}
-        for name, comparison in self.tasks.items():
-            for text in comparison.warnings:
-                found.setdefault(text, []).append(name)
-        every = len(self.tasks)
-        own = [text if len(names) == every else f"{', '.join(names)}: {text}" for text, names in found.items()]
-        return [*remarks(self.tasks), *own]
+        """A sentence for each reason to doubt the comparison of a task, with the tasks that it is about."""
+        return sentences.texts_per_task(
+            self.tasks,
+            lambda own: [
+                *sentences.notes(own),
+                sentences.no_common_time_text(own, has_advice=True),
+                sentences.different_settings_text(own),
+                *own.warnings,
+            ],
+        )
 
     # Over the tasks
 

@@ -8,6 +8,10 @@ from nasbench1shot1.ground.terminal import print_line, terminal_width, wrap_text
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
+
+_UNLIMITED = 10_000
+"""A width in columns that no table needs."""
 
 
 def percent(value: float | None, digits: int = 2) -> str:
@@ -75,6 +79,17 @@ def row_printer(console: "Console", heading: str) -> Callable[[str], None]:
         print_literally(f"{heading}\n{text}" if rows == 1 else text)
 
     return print_row
+
+
+def fit_borders(table: "Table", console: "Console") -> None:
+    """Remove the borders of a table in which words would be broken otherwise."""
+    from rich.measure import measure_renderables
+
+    unlimited = console.options.update(max_width=_UNLIMITED)
+    found = [(of, measure_renderables(console, unlimited, [of.header, *of.cells])) for of in table.columns]
+    least = sum(width.maximum if of.no_wrap else width.minimum for of, width in found)
+    if least + 3 * len(found) + 1 > console.width:
+        table.box, table.padding = None, (0, 2, 0, 0)
 
 
 def literal_console() -> "Console":

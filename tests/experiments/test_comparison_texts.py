@@ -1,6 +1,7 @@
 """The words of comparisons about their numbers: measured or predicted values, intervals of few runs, common times."""
 
 import json
+from io import StringIO
 from pathlib import Path
 
 import compared_runs as make
@@ -11,6 +12,7 @@ from refusals import refuses
 from rich.console import Console
 
 import nasbench1shot1 as nb
+from nasbench1shot1.experiments.comparison import output
 from nasbench1shot1.experiments.comparison.accuracies import compare_accuracies
 from nasbench1shot1.experiments.comparison.comparing import compare_tasks
 from nasbench1shot1.experiments.comparison.drawing import (
@@ -119,6 +121,16 @@ def test_every_text_calls_the_range_of_few_runs_a_range(tmp_path):
     assert "95 % interval; n &lt; 6: range [%]" in page(tmp_path, [few.folder, enough.folder])
 
 
+def test_labels_are_whole_on_a_screen_of_80_columns(tmp_path):
+    make.black_box(tmp_path / "random", repeats=600)
+    make.black_box(tmp_path / "evolution", "regularized-evolution", evaluations=9)
+    shown = StringIO()
+    output.show(compare_tasks([tmp_path / "random", tmp_path / "evolution"]), [], Console(file=shown, width=80))
+    lines = shown.getvalue().splitlines()
+    assert any("regularized-evolution" in line and line.count(".") > 4 for line in lines), "its row of numbers"
+    assert any(line.lstrip().startswith("label") and line.rstrip().endswith(" s") for line in lines)
+
+
 # Equal curves, missing common times, means and settings ---------------------------------------------------------------
 
 
@@ -139,6 +151,24 @@ def test_methods_that_are_random_search_and_equal_curves_are_named(tmp_path):
     assert "We compared random search and regularized-evolution on s1" in texts[0]
 
 
+def test_different_settings_are_listed_but_different_seeds_are_not(tmp_path):
+    first = make.search(tmp_path / "first", (9, 8), channels=8)
+    second = make.search(tmp_path / "second", (7, 8), optimizer="gdas", seed=3, channels=8)
+    third = make.search(tmp_path / "third", (6, 5), optimizer="enas", channels=4)
+    said = "The searches have different settings. darts, gdas: 4 epochs; quick scale: 8 channels"
+    for runs, is_told in (([first, second], False), ([first, second, third], True)):
+        found = compare_tasks(runs)
+        for text in (" ".join(found.warnings), found.table().caption, caption(found.tasks["s1"])):
+            assert (said in text and "enas: 4 epochs; quick scale: 4 channels" in text) == is_told
+
+
+def test_areas_on_a_logarithmic_axis_are_only_shown_over_a_clock(tmp_path):
+    found = compare_tasks([make.search(tmp_path / "run", (9, 8))])
+    assert "anytime mean" in found.table().headings and "log axis" not in found.table().markdown()
+    study = compare_tasks([make.black_box(tmp_path / "study")]).table()
+    assert study.headings[-1] == "anytime mean, log axis" and "log axis: the same" in study.caption
+
+
 def test_curves_that_do_not_overlap_have_no_common_time(tmp_path):
     early = make.search(tmp_path / "early", (9, 8))
     late = make.search(tmp_path / "late", (9, 8), optimizer="gdas", finished=False)
@@ -147,6 +177,7 @@ def test_curves_that_do_not_overlap_have_no_common_time(tmp_path):
     found = compare_tasks([early.folder, late.folder], over="simulated-time")
     said = "There is no common time: the curve of gdas begins after darts ends."
     assert found.warnings[0].startswith(said) and not any("end at different times" in of for of in found.warnings)
+    assert found.warnings[0].endswith("To have them, leave out darts, or give it longer searches.")
     assert found.table().headings == ["method", "n", "final mean", "final median"]
     for text in (found.methods_text(), found.table().caption):
         assert said in text and "Common time: the last" not in text

@@ -16,7 +16,7 @@ from nasbench1shot1.display.style import AnyStyle, Spread
 from nasbench1shot1.experiments.reproduction.figures.parts import Curve, Figure, Panel, Pooling
 from nasbench1shot1.experiments.reproduction.kinds import FigureJob
 from nasbench1shot1.ground.plugins import imported
-from nasbench1shot1.ground.text import counted, counted_range, markdown_table
+from nasbench1shot1.ground.text import counted, counted_range, fit_borders, markdown_table
 from nasbench1shot1.one_shot_search.captions import table_text
 from nasbench1shot1.runs.record import RunRecord
 from nasbench1shot1.tables.table import Table
@@ -124,14 +124,15 @@ class Results(ABC):
         from rich.table import Table as Screen
 
         headings, rows = self.headings(), self.rows()
-        columns = list(zip(headings, *rows, strict=True))
-        screen, room = Screen(), console.width - 3 * len(columns) - 1
-        if room < sum(map(_longest_word, columns)):
-            screen, room = Screen(box=None, padding=(0, 2, 0, 0)), console.width - 2 * len(columns)
-        for heading, width in zip(headings, _widths(columns, room), strict=True):
-            screen.add_column(heading, overflow="fold", no_wrap=heading in self.WHOLE, width=width)
+        screen = Screen()
+        for heading in headings:
+            screen.add_column(heading, overflow="fold", no_wrap=heading in self.WHOLE)
         for row in rows:
             screen.add_row(*row)
+        fit_borders(screen, console)
+        room = console.width - (2 * len(headings) if screen.box is None else 3 * len(headings) + 1)
+        for column, width in zip(screen.columns, _widths(list(zip(headings, *rows, strict=True)), room), strict=True):
+            column.width = width
         console.print(screen)
         for note in self.notes():
             console.print(note, highlight=False, soft_wrap=True)
