@@ -17,7 +17,7 @@ from nasbench1shot1.benchmark import BENCHMARKS
 from nasbench1shot1.benchmark import benchmark as benchmark
 from nasbench1shot1.benchmark import benchmarks as benchmarks
 from nasbench1shot1.ground.errors import InvalidInputError, alternatives, either, option
-from nasbench1shot1.ground.plugins import Group, imported
+from nasbench1shot1.ground.plugins import IMPORT_ADVICE, Group, imported
 
 if TYPE_CHECKING:
     from nasbench1shot1.black_box_optimizer import BlackBoxOptimizer
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from nasbench1shot1.tables.table import Table
 
 
+OWN_OPTIMIZER = "; write your own optimizer as module:Class"
 GROUPS = {
     "benchmarks": BENCHMARKS,
     "search_spaces": Group(
@@ -76,6 +77,8 @@ GROUPS = {
             "sgas": "nasbench1shot1.optimizers.sgas:SGAS",
             "drnas-progressive": "nasbench1shot1.optimizers.drnas:ProgressiveDrNAS",
         },
+        advice=OWN_OPTIMIZER,
+        base="nasbench1shot1.optimizer:OneShotOptimizer",
         aliases={"mask-gumbel": "fbnetv2", "mask-rl": "tunas"},  # NATS-Bench's names
     ),
     "black_box_optimizers": Group(
@@ -92,6 +95,8 @@ GROUPS = {
             "hyperband": "nasbench1shot1.optimizers.black_box.hyperband:Hyperband",
             "bohb": "nasbench1shot1.optimizers.black_box.bohb:BOHB",
         },
+        advice=OWN_OPTIMIZER,
+        base="nasbench1shot1.black_box_optimizer:BlackBoxOptimizer",
     ),
 }
 BUILT_IN = {group: found.built_in for group, found in GROUPS.items()}
@@ -275,8 +280,7 @@ def import_trusted(modules: str | None) -> None:
             import_module(module.partition(":")[0])
     except (ImportError, ValueError) as error:
         raise InvalidInputError(
-            f"{option('allow_module', modules)} cannot be imported ({error}): install it, set PYTHONPATH, or correct "
-            "its name"
+            f"{option('allow_module', modules)} cannot be imported ({error}): {IMPORT_ADVICE}"
         ) from error
 
 

@@ -6,9 +6,13 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
-from nasbench1shot1.ground.errors import InvalidInputError, quote, unknown_name
+from nasbench1shot1.ground.errors import InvalidInputError, alternatives, quote, unknown_name
+
+IMPORT_ADVICE = "install it, change to its folder, set PYTHONPATH, or correct its name"
+"""What to do about a module that cannot be imported, for messages."""
 
 
 def imported(reference: str) -> Any:
@@ -26,6 +30,7 @@ class Group:
         entry_points: the entry-point group through which other packages add objects, as `name = module:attribute`.
         built_in: the references of this package's own objects, by name.
         advice: what else a name may be, for the error about an unknown name.
+        base: the base class of the objects, as a reference, if they are classes.
         aliases: other names of built-in objects, which are not listed, such as names in published code.
     """
 
@@ -33,6 +38,7 @@ class Group:
     entry_points: str
     built_in: Mapping[str, str]
     advice: str = ""
+    base: str | None = None
     aliases: Mapping[str, str] = field(default_factory=dict)
 
     def names(self) -> list[str]:
@@ -58,11 +64,13 @@ class Group:
         if name not in list(known) and not is_reference:
             raise InvalidInputError(f"{quote(unknown_name(self.kind, name, known))}{self.advice}")
         module, _, attribute = (name if is_reference else known[name]).partition(":")
-        advice = "install it, set PYTHONPATH, or correct its name"
+        advice = IMPORT_ADVICE
         try:
-            imported = import_module(module)
+            holder = import_module(module)
             advice = "correct its name"
-            return getattr(imported, attribute)
+            if not hasattr(holder, attribute) and (classes := self._classes_of(holder)):
+                advice = f"choose {alternatives(classes)}"
+            return getattr(holder, attribute)
         except (ImportError, AttributeError, ValueError, TypeError) as error:
             if module == "__main__":
                 raise InvalidInputError(
@@ -70,6 +78,13 @@ class Group:
                     "there"
                 ) from error
             raise InvalidInputError(f"the {self.kind} '{name}' cannot be imported ({error}): {advice}") from error
+
+    def _classes_of(self, module: ModuleType) -> list[str]:
+        """Return the names of the classes of this kind that a module defines."""
+        if self.base is None:
+            return []
+        base, classes = imported(self.base), {name: of for name, of in vars(module).items() if isinstance(of, type)}
+        return [name for name, of in classes.items() if issubclass(of, base) and of.__module__ == module.__name__]
 
     def _references(self) -> dict[str, str]:
         folders = [Path(folder).absolute() for folder in sys.path]

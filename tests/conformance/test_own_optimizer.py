@@ -153,7 +153,9 @@ def test_the_method_is_unknown_without_its_package(tmp_path):
         ("--optimizer population --population 3 --replaced 3", "--replaced must be between 1 and 2, not 3"),
         ("--optimizer population --perturbation random", "remove --perturbation"),
         ("--optimizer populatio", "unknown optimizer 'populatio'; did you mean 'population'?"),
-        ("--optimizer population:Populatio", "cannot be imported"),
+        ("--optimizer population:Populatio", "has no attribute 'Populatio'): choose Population"),
+        ("--optimizer population:PopulationHyperparameters", "is not a one-shot optimizer"),
+        ("--optimizer mine", "write your own optimizer as module:Class"),
     ],
 )
 def test_options_of_the_method_are_checked(installed, tmp_path, monkeypatch, capsys, arguments, sentence):
