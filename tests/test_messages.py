@@ -107,6 +107,7 @@ KINDS: dict[str, dict[str, Callable[[Path], object]]] = {
         "no table": lambda tmp: nb.load_table(tmp),
         "an absent official file": lambda tmp: nb.load_table("nasbench_full.tfrecord"),
         "an unknown name": lambda tmp: nb.load_table("another"),
+        "a misspelled name": lambda tmp: nb.load_table("nb20"),
         "a changed description": lambda tmp: nb.load_table(edited(tmp)),
         "a damaged column": lambda tmp: nb.load_table(truncated(tmp)),
         "a target with other files": lambda tmp: table().save(notes(tmp)),

@@ -12,8 +12,13 @@ SHORTEST_BEGINNING = 3
 """Minimum number of letters from which a name is suggested that begins with them."""
 MOST_SUGGESTIONS = 3
 """Maximum number of names that an error suggests for an unknown name."""
-OTHER_WORDS = {"gpu": "cuda", "wd": "weight-decay", "arch-learning-rate": "architecture-learning-rate"}
-"""Names of options in other programs, and this package's names for them."""
+OTHER_WORDS = {
+    "gpu": "cuda",
+    "wd": "weight-decay",
+    "arch-learning-rate": "architecture-learning-rate",
+    "rea": "regularized-evolution",
+}
+"""Names in other programs and papers, and this package's names for the same things."""
 
 _BEGIN, _OR, _END = "\ue000", "\ue001", "\ue002"
 """Characters for private use, around names of options, a text for the command line and a text for Python."""
@@ -192,14 +197,19 @@ def unknown_name(kind: str, name: object, known: Iterable[str], more: str = "") 
     not list all options, but refers to `--help` if the name is written as on the command line. `more` follows the list.
     """
     known, shown = sorted(known), shorten(str(name))
-    close = _suggestions(shown, known)
-    meant = alternatives(f"'{one}'" for one in close) if close else ""
-    hint = f"; did you mean {meant}?" if close else ""
+    hint = suggestion(shown, known)
     listed = f" (known: {', '.join(known)}{more})"
-    if close and kind == "option":
+    if hint and kind == "option":
         listed = " (--help lists all)" if shown.startswith("--") else ""
     error = UnknownOptionError if kind == "option" else InvalidInputError
     return error(f"unknown {kind} '{shown}'{hint}{listed}")
+
+
+def suggestion(shown: str, known: Sequence[str]) -> str:
+    """Return the closest known names, as in "; did you mean 'darts'?", for a message; empty if no name is close."""
+    close = _suggestions(shown, known)
+    meant = alternatives(f"'{one}'" for one in close) if close else ""
+    return f"; did you mean {meant}?" if close else ""
 
 
 def _suggestions(shown: str, known: Sequence[str]) -> list[str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nasbench1shot1.benchmark import BENCHMARKS, BundledTable, benchmark, benchmarks, load
-from nasbench1shot1.ground.errors import InvalidInputError, alternatives
+from nasbench1shot1.ground.errors import InvalidInputError, alternatives, suggestion
 from nasbench1shot1.ground.files import as_path, data_folder
 from nasbench1shot1.ground.folder_swap import recover_folder
 
@@ -134,9 +134,10 @@ def _no_table_error(asked: str) -> InvalidInputError:
             f"'{asked}' does not exist: run `nb1shot1 table download`, or `nb1shot1 table import` with your file, then "
             f"give the table's name, {Path(asked).stem}"
         )
+    known = available_tables()
     return InvalidInputError(
-        f"there is no table in {asked}, and no table with this name: {_download_advice(asked)}give a folder or one of "
-        f"{', '.join(available_tables())}{unset_hint()}"
+        f"there is no table in {asked}, and no table with this name{suggestion(asked, known)} (known: "
+        f"{', '.join(known)}): {_download_advice(asked)}give the name or the folder of a table{unset_hint()}"
     )
 
 

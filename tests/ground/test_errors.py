@@ -107,6 +107,8 @@ def test_synonyms_and_initials_suggest_the_intended_name() -> None:
         names = [option[2:].replace("-", "_") for option in options]
         assert f"'{names[options.index(meant)]}'?" in str(unknown_name("option", asked[2:], names))
     assert "'cuda'?" in str(unknown_name("device", "gpu", ("auto", "cpu", "cuda", "cuda:0")))
+    evolutions = ("random", "regularized-evolution", "reinforce")
+    assert "'regularized-evolution'?" in str(unknown_name("optimizer", "rea", evolutions))
     assert "'s1'?" in str(unknown_name("search space", "s4", ("nb201", "s1")))
     assert "?" not in str(unknown_name("option", "--cell", ("--help", "--images")))
     assert "'--cutout-length'?" in str(unknown_name("option", "--cutout", ("--cutout-length", "--out")))
