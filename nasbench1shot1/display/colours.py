@@ -58,6 +58,8 @@ METHODS = {
 colour with an older one, and some one-shot methods share one with a black-box optimizer. Methods of one colour differ
 in their dashes (`curve_styles`).
 """
+FURTHER_METHODS = (WINE, INDIGO, PURPLE, BROWN, SKY, ORANGE, PINK, GREEN, VERMILION, BLUE, GREY, BLACK)
+"""Colours of methods that are not built in, beginning with those of the built-in methods that are compared least."""
 DATA_SETS = {"cifar10": "#5f7a8a", "cifar100": "#808000", "ImageNet16-120": "#17becf"}
 """Colours of data sets; no method has one of them."""
 MOST_CURVES = 5
@@ -101,8 +103,8 @@ def curve_styles(
 
     Args:
         methods: the name of the optimizer of each curve. A built-in method has its own colour, dashes and marker in all
-            figures. Others get the first unused colours. Further curves of one method have its colour, and the first
-            unused dashes. No two of at most ten curves have equal dashes and markers.
+            figures. Others get the first unused colours of `FURTHER_METHODS`. Further curves of one method have its
+            colour, and the first unused dashes. No two of at most ten curves have equal dashes and markers.
         colors: the value of `colors=`, which replaces colours: a colour, a sequence of one colour per curve, or a
             mapping from labels or methods to colours.
         labels: the label of each curve, for a mapping. Default: `methods`.
@@ -130,7 +132,7 @@ def curve_styles(
 
 def _free_colours(methods: Sequence[str]) -> Iterator[str]:
     taken = {METHODS[name] for name in methods if name in METHODS}
-    return cycle([*(colour for colour in COLOURS if colour not in taken), *COLOURS])
+    return cycle([*(colour for colour in FURTHER_METHODS if colour not in taken), *FURTHER_METHODS])
 
 
 def data_set_styles(names: Sequence[str]) -> list[dict[str, Any]]:
