@@ -109,6 +109,14 @@ class RandomGenerator:
         """Do nothing: random search ignores results."""
 
 
+def observations_of_model(space: "ConfigurationSpace") -> int:
+    """Return how many observations of one budget the models of BOHB and SMAC need: 2(d + 1).
+
+    d is the number of hyperparameters that vary.
+    """
+    return 2 * (sum(hyperparameter.size != 1 for hyperparameter in space.values()) + 1)
+
+
 def is_categorical(space: "ConfigurationSpace") -> bool:
     """Return whether all hyperparameters are categorical with equal weights, without conditions or forbidden values."""
     from ConfigSpace.hyperparameters import CategoricalHyperparameter

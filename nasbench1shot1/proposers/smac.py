@@ -42,6 +42,7 @@ from nasbench1shot1.proposers.configurations import (
     Configured,
     Proposed,
     is_categorical,
+    observations_of_model,
     random_configuration,
     random_state,
     to_python_scalars,
@@ -78,7 +79,7 @@ class SmacGenerator:
     def __init__(self, space: "ConfigurationSpace", seed: int) -> None:
         self.configspace, self.seed = copy.deepcopy(space), seed
         self.random_fraction = RANDOM_FRACTION
-        self.min_points_in_model = 2 * (sum(hyperparameter.size != 1 for hyperparameter in space.values()) + 1)
+        self.min_points_in_model = observations_of_model(space)
         self.observed: dict[int, dict[Configuration, float]] = {}
 
     def get_config(

@@ -16,6 +16,7 @@ from nasbench1shot1.ground.text import counted, duration, line_printer, percent
 from nasbench1shot1.images.data_sets import CIFAR10
 from nasbench1shot1.jobs.pool import WorkerOptions
 from nasbench1shot1.proposers.brackets import Brackets, BracketState
+from nasbench1shot1.proposers.configurations import observations_of_model
 from nasbench1shot1.tuning.config_spaces import to_json
 from nasbench1shot1.tuning.options import TUNERS
 from nasbench1shot1.tuning.record import TRAJECTORY, Study, best, size_text
@@ -79,31 +80,28 @@ class StudyScreen:
     def view(self, state: "Progress") -> Group:
         """Return the live view."""
         return Group(
-            _running(state.running),
+            *([_running(state.running)] if state.running else []),
             *(Text(_bracket(bracket)) for bracket in _unfinished(state.brackets)),
-            Text(self._status(state)),
+            *map(Text, self._status(state)),
         )
 
-    def _status(self, state: "Progress") -> str:
+    def _status(self, state: "Progress") -> list[str]:
+        """Return two lines, which fit 80 columns."""
         incumbent, failed = best(self._lines), sum(line["loss"] is None for line in self._lines)
         running = [(trial.epochs, seconds) for trial, seconds in state.running]
         left = self._expectation.seconds_left(self._lines, state.workers, running)
-        parts = [
-            f"{state.observed} of {_searches(state.planned)}",
+        ended = f"{state.observed} of {_searches(state.planned)}, {failed} diverged"
+        return [
             "nothing found yet" if incumbent is None else f"best {percent(incumbent['loss'])} ({_where(incumbent)})",
-            f"{failed} diverged",
-            f"left: {'unknown' if left is None else duration(left)}",
+            f"{ended}; left: {'unknown' if left is None else duration(left)}",
         ]
-        return "; ".join(parts)
 
 
 class Expectation:
     """Estimates the remaining time of a study from the searches that have ended."""
 
     def __init__(self, brackets: Brackets) -> None:
-        self._planned = Counter[int]()
-        for iteration in range(brackets.iterations):
-            self._planned.update(dict(brackets.plan(iteration)))
+        self._planned = planned_searches(brackets)
 
     def seconds_left(
         self, lines: Sequence[Mapping[str, Any]], workers: int, running: Sequence[tuple[int, float]] = ()
@@ -128,6 +126,14 @@ class Expectation:
     def searches_left(self, lines: Sequence[Mapping[str, Any]]) -> Counter[int]:
         """Return the number of searches that have not ended, by their epochs."""
         return self._planned - Counter(line["budget"] for line in lines)
+
+
+def planned_searches(brackets: Brackets) -> Counter[int]:
+    """Return the number of planned searches, by their epochs."""
+    planned = Counter[int]()
+    for iteration in range(brackets.iterations):
+        planned.update(dict(brackets.plan(iteration)))
+    return planned
 
 
 def _mean_seconds(lines: Sequence[Mapping[str, Any]], budget: int) -> float:
@@ -171,6 +177,8 @@ def announce(
     )
     print_line(f"Hyperparameters: {'; '.join(_ranges(study))}")
     print_line(f"{_plan(brackets)}{f', {done:,} done' if done else ''}; continuation: {config['continuation']}")
+    if config["tuner"] != "random":
+        print_line(_random_text(brackets, observations_of_model(study.config_space)))
     if done == brackets.planned:
         print_line("All searches are done. To extend the study, resume it with more iterations.")
     at_once = f"{counted(workers.workers or 1, 'worker')} on this machine"
@@ -218,6 +226,13 @@ def _plan(brackets: Brackets) -> str:
     *others, largest = map(str, brackets.budgets)
     epochs = f"{', '.join(others)} or {largest} epochs" if others else counted(brackets.max_budget, "epoch")
     return f"{_searches(brackets.planned)} of {epochs}"
+
+
+def _random_text(brackets: Brackets, needed: int) -> str:
+    """Return a sentence about the random configurations before a model has enough observations of one budget."""
+    most = max(planned_searches(brackets).values())
+    only = f"; this study has at most {most}, so all are random" if most < needed else ""
+    return f"Configurations are random until {needed} searches of the same number of epochs have ended{only}."
 
 
 def _searches(number: int) -> str:

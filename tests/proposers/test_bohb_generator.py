@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.proposers import bohb
 from nasbench1shot1.proposers.bohb import BohbGenerator, Density, log_acquisition
-from nasbench1shot1.proposers.configurations import RandomGenerator
+from nasbench1shot1.proposers.configurations import RandomGenerator, observations_of_model
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -49,6 +49,14 @@ def test_proposals_for_continuous_hyperparameters_agree_with_hpbandster(seed, mo
                 assert found == expected
         np.random.set_state(state)  # noqa: NPY002, which hpbandster draws from
     assert picks
+
+
+def test_a_budget_has_a_model_from_the_announced_number_of_observations_on():
+    space = continuous_space()
+    generator, needed = BohbGenerator(space, 0), observations_of_model(space)
+    for number, configuration in enumerate(space.sample_configuration(needed), start=1):
+        generator.new_result(job(configuration, number / 10, 1))
+        assert bool(generator.kde_models) == (number == needed)
 
 
 @given(st.integers(0, 2**32 - 1))

@@ -16,6 +16,7 @@ from nasbench1shot1 import cli
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.jobs.pool import WorkerOptions
 from nasbench1shot1.proposers.brackets import Brackets
+from nasbench1shot1.proposers.configurations import observations_of_model
 from nasbench1shot1.runs.folder import METRICS, read_lines, read_object
 from nasbench1shot1.tables.table import load_table
 from nasbench1shot1.tuning.drawing import SIMULATED, UNTIMED, trajectory_figure
@@ -85,6 +86,19 @@ def test_every_tuner_is_named_on_the_screen_and_in_the_picture(tuner, tmp_path: 
     assert figure.get_suptitle().startswith(f"{TUNERS[tuner]} tunes ")
     ends = [line.get_marker() for line in figure.axes[0].get_lines() if line.get_linestyle() != "None"]
     assert set(ends) <= {"", "None"}, "a dot at the end of a line would look like a search"
+
+
+@pytest.mark.parametrize(
+    ("iterations", "said"), [(2, " have ended; this study has at most 4, so all are random."), (64, " have ended.")]
+)
+def test_the_announcement_tells_until_when_configurations_are_random(iterations, said, tmp_path: Path):
+    for tuner in get_args(Tuner):
+        study, out = write_study(tmp_path / tuner, iterations=1, tuner=tuner), StringIO()
+        brackets, console = Brackets(25, 100, 2, iterations), Console(file=out, width=200)
+        announce(study, load_table(), brackets, 0, WorkerOptions(), console)
+        needed = observations_of_model(study.config_space)
+        sentence = f"Configurations are random until {needed} searches of the same number of epochs{said}"
+        assert (sentence in out.getvalue()) == (tuner != "random")
 
 
 @pytest.mark.parametrize("unknown", ["all", "one"])

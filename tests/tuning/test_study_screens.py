@@ -56,8 +56,20 @@ def test_the_live_view_names_searches_brackets_best_failures_and_time():
     text = captured.get()
     assert "0-0-2 at 25 epochs" in text and "10 s" in text
     assert "bracket 1: 1/2 at 50 epochs, 0/1 at 100 epochs" in text and "bracket 0" not in text
-    assert f"2 of {BRACKETS.planned} searches; best 6.00 % (0-0-0 at 25 epochs); 1 diverged; left: about" in text
+    assert "\nbest 6.00 % (0-0-0 at 25 epochs)" in text
+    assert f"\n2 of {BRACKETS.planned} searches, 1 diverged; left: about" in text
     assert f"2/{BRACKETS.planned}          0-0-1      25          diverged" in out.getvalue()
+
+
+def test_the_live_view_has_no_heading_between_searches_and_fits_80_columns():
+    console = Console(file=StringIO(), force_terminal=True, width=80, color_system=None)
+    observed = [line(number, 1, 0.0612, 0.1) for number in range(999)]
+    screen = StudyScreen(Brackets(1, 64, 2, iterations=999), observed, console)
+    with console.capture() as captured:
+        console.print(screen.view(Progress((), 1, (), 999, 10_999)))
+    best, status = map(str.strip, captured.get().splitlines())
+    assert best == "best 6.12 % (0-0-0 at 1 epoch)"
+    assert status.startswith("999 of 10,999 searches, 0 diverged; left: ")
 
 
 def test_without_a_terminal_only_rows_appear():
