@@ -432,6 +432,7 @@ KINDS: dict[str, dict[str, Callable[[Path], object]]] = {
         "an argument too many": command("search darts"),
         "an architecture without quotes": command("query s1:0"),
         "no seeds": command("search --seeds 3-1"),
+        "a seed twice": command("search --seeds 0-2,1"),
         "workers of one search": command("search --workers 2"),
         "a format without a drawing": command("query nb201:3 --format pdf"),
         "hashes of another benchmark": command("table verify --table nb201 --hashes"),

@@ -205,11 +205,14 @@ def parse_seeds(text: str) -> list[int]:
                 f"{quoted_option('seeds', text)} is not a list of seeds: write them as 0-5 or 1,3,8"
             )
         first, last = int(match[1]), int(match[2] or match[1])
+        if last < first:
+            raise InvalidInputError(
+                f"{quoted_option('seeds', text)} selects no seed, because {last} is less than {first}: write the lower "
+                "one first, as in 0-5"
+            )
         if last - first >= MOST_SEEDS:
             raise InvalidInputError(f"{quoted_option('seeds', text)} names more than {MOST_SEEDS:,} seeds: give fewer")
         seeds.extend(range(first, last + 1))
-    if not seeds or len(set(seeds)) != len(seeds):
-        raise InvalidInputError(
-            f"{quoted_option('seeds', text)} selects no seed, or repeats one: write them as 0-5 or 1,3,8"
-        )
+    if len(set(seeds)) != len(seeds):
+        raise InvalidInputError(f"{quoted_option('seeds', text)} repeats a seed: give each seed once")
     return seeds
