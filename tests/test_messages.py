@@ -430,6 +430,7 @@ KINDS: dict[str, dict[str, Callable[[Path], object]]] = {
         "another type": command("search --epochs many"),
         "an unknown choice": command("search --preset orginal"),
         "an argument too many": command("search darts"),
+        "a table without its option": command("table info nb201"),
         "an architecture without quotes": command("query s1:0"),
         "no seeds": command("search --seeds 3-1"),
         "a seed twice": command("search --seeds 0-2,1"),
