@@ -4,9 +4,10 @@ import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from traceback import walk_tb
 from typing import TypeVar
 
-from nasbench1shot1.ground.errors import InvalidInputError, RunStoppedError, option
+from nasbench1shot1.ground.errors import InvalidInputError, RunStoppedError, UserError, option
 from nasbench1shot1.ground.files import write_error
 from nasbench1shot1.runs.folder import (
     CHECKPOINT,
@@ -19,7 +20,7 @@ from nasbench1shot1.runs.folder import (
     read_lines,
 )
 from nasbench1shot1.runs.lock import LOCK, FolderLock, locked
-from nasbench1shot1.runs.next_command import resume_advice, resume_options
+from nasbench1shot1.runs.next_command import modules_of, resume_advice, resume_command, resume_options
 from nasbench1shot1.runs.record import RunRecord
 from nasbench1shot1.runs.writer import RunWriter
 
@@ -161,10 +162,17 @@ def _empty(folder: Path) -> None:
 
 @contextmanager
 def _stoppable(folder: Path, kind: type[RunRecord]) -> Iterator[None]:
-    """After Ctrl-C, raise an error that names the command to resume the run."""
+    """Name the command that resumes the run, after Ctrl-C and after an error in a module that the run names."""
     try:
         yield
     except KeyboardInterrupt as stop:
         if kind.COMMAND and (folder / CONFIG).exists():
             raise RunStoppedError(folder, kind.COMMAND, resume_options(folder)) from stop
+        raise
+    except Exception as error:
+        passed = {frame.f_globals.get("__name__") for frame, _ in walk_tb(error.__traceback__)}
+        own = [module for module in (modules_of(folder) or "").split(",") if module in passed]
+        if own and kind.COMMAND:
+            advice = f"after correcting it, continue with {resume_command(kind.COMMAND, folder)}"
+            error.add_note(UserError(f"This error comes from your module {own[0]}: {advice}").for_command_line)
         raise

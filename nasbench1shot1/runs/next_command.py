@@ -26,7 +26,7 @@ def named_modules(options: Mapping[str, Any]) -> str | None:
 
 def resume_options(folder: Path, **others: object) -> dict[str, object]:
     """Return the options that resume a run: `resume`, `others`, and the `allow_module` that it needs."""
-    modules = _modules(folder)
+    modules = modules_of(folder)
     return {"resume": folder, **others, **({"allow_module": modules} if modules else {})}
 
 
@@ -42,7 +42,7 @@ def resume_command(name: str, folder: Path) -> str:
 
 def command_for(name: str, folder: Path) -> str:
     """Return the command that reads a run, with the `--allow-module` that it needs, for a screen."""
-    return " ".join(filter(None, ("nb1shot1", name, shlex.quote(str(folder)), _permission(_modules(folder)))))
+    return " ".join(filter(None, ("nb1shot1", name, shlex.quote(str(folder)), _permission(modules_of(folder)))))
 
 
 def import_advice(name: str, reference: str) -> str:
@@ -60,7 +60,7 @@ def _permission(modules: str | None) -> str:
     return f"{flag('allow_module')} {shlex.quote(modules)}" if modules else ""
 
 
-def _modules(folder: Path) -> str | None:
+def modules_of(folder: Path) -> str | None:
     """Return the modules that a run, or a group of runs, names; None if it names none."""
     with suppress(UserError, OSError, AttributeError, KeyError):  # a command that lacks it explains what to add
         is_group = (folder / SEEDS).is_file()

@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 import warm_process
 from command_line import CODE
 from conftest import CHECKOUT
 from pages import blocks_of, broken_links
 from refusals import exits, fails, refuses
 from rich.console import Console
-from tiny_search import tiny_state
+from tiny_search import search, tiny_state
 
 import nasbench1shot1 as nb
 from nasbench1shot1 import cli
@@ -235,6 +236,25 @@ def test_an_error_names_the_method_that_returned_another_type(method, result, wo
         evaluate(state, 1)
         phase_and_structure(state)
         state.state_dict()
+
+
+class FailingInEpoch2(DARTS):
+    """A method with an error that appears after the first recorded epochs."""
+
+    def begin_epoch(self, epoch: int, epochs: int, generator: torch.Generator) -> None:
+        super().begin_epoch(epoch, epochs, generator)
+        assert epoch < 2
+
+
+def test_an_error_in_the_class_ends_with_the_command_that_resumes_the_search(tmp_path):
+    with pytest.raises(AssertionError) as raised:
+        search(tmp_path / "run", optimizer=FailingInEpoch2)
+    (note,) = raised.value.__notes__
+    command = f"nb1shot1 search --resume {tmp_path}/run --allow-module {__name__}"
+    assert note.endswith(f"continue with {command}") and f"your module {__name__}:" in note
+    with pytest.raises(ZeroDivisionError) as raised:
+        search(tmp_path / "other", optimizer="darts", callbacks=[lambda epoch: 1 / 0])
+    assert not hasattr(raised.value, "__notes__")
 
 
 @pytest.mark.parametrize("returned", ["mixing", "weight_mixing", "evaluation_mixing"])
