@@ -1,4 +1,4 @@
-"""One-shot neural architecture search, benchmarked on sub-spaces of NAS-Bench-101.
+"""One-shot neural architecture search, benchmarked on NAS-Bench-101, NAS-Bench-201 and NATS-Bench.
 
 Importing this package is light: torch, pandas and matplotlib are imported only when what needs them is used.
 """
