@@ -13,6 +13,7 @@ from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.constraint import Constraint
 from nasbench1shot1.ground.arguments import check_torch_generator
 from nasbench1shot1.ground.errors import InvalidInputError
+from nasbench1shot1.ground.plugins import imported
 from nasbench1shot1.hyperparameters import Hyperparameters as Hyperparameters
 from nasbench1shot1.phases import Phase, bilevel_phases
 from nasbench1shot1.reading import Reading as Reading
@@ -34,29 +35,31 @@ WITHOUT_STEPS_OF_LAMBDA = dict.fromkeys(
 """`unused_options` of methods without steps of Λ."""
 
 _A_MIXING = (Mixing, "a Mixing, such as Mixing(weights) or Mixing(path=architecture)")
-_RETURNED: Mapping[str, tuple[type, str]] = {
+_RETURNED: Mapping[str, tuple[type | str, str]] = {
     "mixing": _A_MIXING,
     "weight_mixing": _A_MIXING,
     "evaluation_mixing": _A_MIXING,
+    "weight_loss": ("torch:Tensor", "a scalar tensor"),
     "architecture": (Architecture, "an nb.Architecture"),
     "preferences": (Mapping, "a dict with a tensor for every key of Λ"),
     "frozen_weights": (Collection, "a collection of names of weights"),
     "structure": (Mapping, "a dict of JSON values"),
     "state_dict": (dict, "a dict"),
 }
-"""What methods of a one-shot optimizer must return: the type, and words for it."""
+"""What methods of a one-shot optimizer must return: the type, or a reference to a type of torch, and words for it."""
 
 USES_ALL_WEIGHTS = {"unused_weights": "each step of this method uses all weights that are not excluded"}
 """`unused_options` of methods whose steps use all weights."""
 
 
-def _checked(method: Callable[..., Any], name: str, wanted: type, words: str) -> Callable[..., Any]:
+def _checked(method: Callable[..., Any], name: str, wanted: type | str, words: str) -> Callable[..., Any]:
     """Return a method that raises InvalidInputError, with its name, if its result does not have the wanted type."""
 
     @wraps(method)
     def checked(*arguments: Any, **named: Any) -> Any:
         found = method(*arguments, **named)
-        if not isinstance(found, wanted) or isinstance(found, str):  # a string is a collection, too
+        kind = imported(wanted) if isinstance(wanted, str) else wanted
+        if not isinstance(found, kind) or isinstance(found, str):  # a string is a collection, too
             given = "None" if found is None else f"an object of type {type(found).__name__}"
             raise InvalidInputError(f"{name}() must return {words}, not {given}")
         return found

@@ -219,6 +219,7 @@ def test_the_page_marks_the_required_methods():
         ("mixing", {}, "Mixing(weights), dict"),
         ("weight_mixing", None, "Mixing(weights), None"),
         ("evaluation_mixing", (), "Mixing(weights), tuple"),
+        ("weight_loss", None, "scalar tensor, None"),
         ("architecture", "s1:0", "nb.Architecture, str"),
         ("frozen_weights", None, "names of weights, None"),
         ("state_dict", None, "dict, None"),
@@ -226,7 +227,7 @@ def test_the_page_marks_the_required_methods():
     ],
 )
 def test_an_error_names_the_method_that_returned_another_type(method, result, words):
-    def returns(self: nb.OneShotOptimizer) -> Any:
+    def returns(self: nb.OneShotOptimizer, *loss: torch.Tensor) -> Any:
         return result
 
     state = tiny_state(optimizer="darts")
