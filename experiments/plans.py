@@ -7,7 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from nasbench1shot1.experiments.planning.notes import duration_note, image_notes
+from nasbench1shot1.experiments.planning.notes import duration_note, image_notes, scoring_note
 from nasbench1shot1.experiments.planning.plan import Plan, Row
 from nasbench1shot1.experiments.reproduction.figure_jobs import open_figure, unknown_figure
 from nasbench1shot1.experiments.reproduction.figures.catalogue import FIGURES
@@ -213,7 +213,8 @@ def _of_ranking(how: "How", options: dict[str, Any]) -> Plan:
     search = recorded_search(run.config, run.folder / CONFIG).as_dict()
     with _folder() as folder, this_process() as here:
         job = _job("ranking", folder, search, sizes_of(run, wanted), search=search)
-        return how.plan(describe_work([job]), [job], here)
+        made = how.plan(describe_work([job]), [job], here)
+    return replace(made, notes=(scoring_note(), *made.notes))
 
 
 def _of_training(how: "How", options: dict[str, Any]) -> Plan:

@@ -1,5 +1,6 @@
 """Screen output of a ranking: the announcement, the progress and the results."""
 
+import math
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.table import Table as Screen
 
+from nasbench1shot1.experiments.correlation.criteria import TOP_SHARES, top_size
 from nasbench1shot1.experiments.correlation.options import ALL
 from nasbench1shot1.experiments.correlation.record import BY_EPOCH, CORRELATIONS, SCATTER
 from nasbench1shot1.ground.errors import option
@@ -119,6 +121,8 @@ def show(summary: Mapping[str, Any], folder: Path, console: Console, format: Pic
         screen.add_row(epoch, *_cells(of))
     console.print(screen)
     print_line("Kendall, P@10 % (a share) and regret: of the one-shot error; regret: within the ranked architectures.")
+    if any(_is_expected(of["p@10_error"]) for of in summary["epochs"].values() if "p@10_error" in of):
+        print_line("P@10 % is the expected value over all orders of architectures with equal one-shot errors.")
     for name, of in summary["reliability"].items():
         images = counted(of["images_per_half"], "image")
         what = f"{name}, epoch {of['epoch']}, {images} per half"
@@ -134,6 +138,12 @@ def _cells(of: dict[str, dict[str, float]]) -> list[str]:
     cells = [_interval(of.get(name)) for name in ("spearman_error", "spearman_loss")]
     values = [f"{of[name]['value']:.2f}" if name in of else UNDEFINED for name in ("kendall_error", "p@10_error")]
     return [*cells, *values, percent(of["regret_error"]["value"]) if "regret_error" in of else UNDEFINED]
+
+
+def _is_expected(precision: Mapping[str, float]) -> bool:
+    """Return whether P@10 % is not a share of a whole number of architectures, because some are tied."""
+    hits = precision["value"] * top_size(TOP_SHARES["10"], int(precision["n"]))
+    return not math.isclose(hits, round(hits), abs_tol=1e-6)
 
 
 def _interval(of: dict[str, float] | None) -> str:

@@ -27,6 +27,14 @@ def image_notes(names: Iterable[str], is_timed: bool) -> list[str]:
     return [*timed, *(needed_note(not_installed(name)) for name in missing)]
 
 
+def scoring_note() -> str:
+    """Return why scoring with shared weights needs more memory on a GPU than on a CPU."""
+    from nasbench1shot1.supernets.weight_sharing import LARGEST_ON_GPU, MAPS_ON_GPU
+
+    fits = f"{MAPS_ON_GPU * LARGEST_ON_GPU / 1e9:.1f} GB"
+    return f"GPU memory is an upper limit: only a GPU scores as many architectures in one pass as fit into {fits}."
+
+
 def needed_note(error: UserError) -> str:
     """Return what must be done before runs can start, from the error that they would end in."""
     return f"Before this can run: {error.for_command_line}."

@@ -21,11 +21,12 @@ from torch.nn import functional as F
 from unrendered import save_unrendered
 
 import nasbench1shot1 as nb
-from nasbench1shot1.experiments.correlation import correlating, evaluation, outcome, planning
+from nasbench1shot1.experiments.correlation import correlating, evaluation, expectation, outcome
 from nasbench1shot1.experiments.correlation.expectation import Expectation
 from nasbench1shot1.experiments.correlation.options import default_images
 from nasbench1shot1.experiments.correlation.record import CORRELATIONS, RELIABILITY
 from nasbench1shot1.experiments.correlation.reliability import ImagesNeeded
+from nasbench1shot1.experiments.correlation.screen import show
 from nasbench1shot1.one_shot_search.beginning import load_halves
 
 RANKING = {"architectures": 12, "images": 40, "resamples": 5, "threads": 1, "device": "cpu", "budgets": (12, 108)}
@@ -309,7 +310,7 @@ def test_auto_chooses_a_number_of_images(run, tmp_path):
 def test_an_unreachable_threshold_is_reported(run, tmp_path, monkeypatch):
     """A reliability of 0.95 with 400 images means 0.655 with 40 images (Spearman-Brown)."""
     needed = ImagesNeeded(400, 0.95, extrapolated=True)
-    monkeypatch.setattr(planning, "images_needed", lambda *given: needed)
+    monkeypatch.setattr(expectation, "images_needed", lambda *given: needed)
     printed = Console(file=io.StringIO(), width=300)
     with quick_ranking():
         ranking = nb.correlate(
@@ -425,6 +426,15 @@ def test_correlate_runs_from_the_command_line(run, tmp_path):
     assert json.loads((out / "summary.json").read_text())["epochs"]["3"]
     assert set(pandas.read_csv(out / CORRELATIONS)["budget"]) == {108}
     fails(command("correlate", str(run.folder), "--out", str(out), "--epochs", "9", cwd=tmp_path))
+
+
+@pytest.mark.parametrize(("value", "is_said"), [(0.06, True), (1 / 3, False), (0.0, False), (1.0, False)])
+def test_the_screen_calls_a_precision_of_tied_architectures_an_expected_value(value, is_said, ranking):
+    printed = Console(file=io.StringIO(), width=300)
+    found = {"p@10_error": {"value": value, "low": 0.0, "high": 1.0, "n": 30}}  # 3 architectures
+    show({**ranking.summary, "epochs": {"1": found}}, ranking.folder, printed)
+    sentence = "P@10 % is the expected value over all orders of architectures with equal one-shot errors."
+    assert (sentence in printed.file.getvalue()) == is_said
 
 
 def test_a_folder_that_is_not_a_run_is_refused(tmp_path):

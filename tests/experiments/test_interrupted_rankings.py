@@ -13,7 +13,7 @@ from tiny_search import search
 
 import nasbench1shot1 as nb
 from nasbench1shot1 import cli
-from nasbench1shot1.experiments.correlation import evaluation, planning
+from nasbench1shot1.experiments.correlation import evaluation, expectation
 
 RANKING = {"architectures": 12, "images": 40, "resamples": 5, "threads": 1, "device": "cpu", "budgets": 108}
 
@@ -131,7 +131,7 @@ def test_a_list_of_architectures_is_found_from_any_folder_and_must_not_change(ru
 
 
 def test_auto_takes_more_images_if_the_first_rank_by_chance(run, tmp_path, monkeypatch):
-    real, seen = planning.images_needed, []
+    real, seen = expectation.images_needed, []
 
     def images_needed(wrong, precision, rng):
         seen.append(wrong.shape[1])
@@ -139,8 +139,8 @@ def test_auto_takes_more_images_if_the_first_rank_by_chance(run, tmp_path, monke
             raise nb.InvalidInputError("they agree no better than by chance")
         return real(wrong, precision, rng)
 
-    monkeypatch.setattr(planning, "PILOT_IMAGES", 20)
-    monkeypatch.setattr(planning, "images_needed", images_needed)
+    monkeypatch.setattr(expectation, "PILOT_IMAGES", 20)
+    monkeypatch.setattr(expectation, "images_needed", images_needed)
     correlate(run, tmp_path / "ranking", images="auto:0.01", epochs=2)
     assert seen == [20, 40]
 

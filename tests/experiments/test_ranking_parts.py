@@ -12,7 +12,7 @@ from tiny_search import SMALL_SPACE, search
 
 import nasbench1shot1 as nb
 from nasbench1shot1.display.charts import draw_panels
-from nasbench1shot1.experiments.correlation import planning
+from nasbench1shot1.experiments.correlation import expectation
 from nasbench1shot1.experiments.correlation.analysis import (
     Predictions,
     correlations,
@@ -281,11 +281,11 @@ def test_the_duration_of_the_statistics_is_estimated_from_a_few_resamples(monkey
     def compare(part, seed, resamples):
         clock[0] += 1 + 2 * resamples
 
-    monkeypatch.setattr(planning, "compare", compare)
-    monkeypatch.setattr(planning.time, "perf_counter", lambda: clock[0])
+    monkeypatch.setattr(expectation, "compare", compare)
+    monkeypatch.setattr(expectation.time, "perf_counter", lambda: clock[0])
     architectures = [space[int(number)] for number in space.numbers("unique")]
     options = ranking_options({"resamples": 100})
-    found = planning.statistics_seconds(architectures, nb.load_table(), options, learns_parameters=True)
+    found = expectation.statistics_seconds(architectures, nb.load_table(), options, learns_parameters=True)
     assert found == pytest.approx(10 * (1 + 2 * 100) * 2.7)
 
 
