@@ -6,7 +6,7 @@ Other packages can add their own through the entry-point groups `nasbench1shot1.
 
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from importlib import import_module
 from inspect import isfunction
@@ -132,12 +132,17 @@ def search_space(name: str) -> "SearchSpace":
 
     Raises InvalidInputError for an unknown name; the message suggests the closest known name.
     """
+    return _space(name)
+
+
+def _space(name: str, listed: Callable[[], Iterable[str]] | None = None) -> "SearchSpace":
+    """Return a search space by name or id; the error for an unknown name lists all names, or those of `listed`."""
     if not GROUPS["search_spaces"].is_built_in(name) and name not in (known := names("search_spaces")):
         for short in known:
             found = GROUPS["search_spaces"].load(short)
             if found.id == name:
                 return _checked_space(short, found)
-    found = GROUPS["search_spaces"].load(name)
+    found = GROUPS["search_spaces"].load(name, listed)
     return _checked_space(name, found)
 
 
@@ -192,6 +197,14 @@ def one_shot(space: "SearchSpace") -> "OneShotSpace":
     if isinstance(space, OneShotSpace):
         return space
     raise no_relaxation_error(space, f"choose {alternatives(_one_shot_names())}")
+
+
+def one_shot_space(name: str) -> "OneShotSpace":
+    """Return the search space with a name, as `search_space`, if `one_shot` accepts it.
+
+    Raises InvalidInputError if not; the message names only spaces that `one_shot` accepts.
+    """
+    return one_shot(_space(name, _one_shot_names))
 
 
 def _one_shot_names() -> list[str]:

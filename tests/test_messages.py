@@ -424,6 +424,7 @@ KINDS: dict[str, dict[str, Callable[[Path], object]]] = {
         "an unknown command": command("serch"),
         "an incomplete command": command("table"),
         "an unknown option": command("search --epoch 3"),
+        "an unknown space of a search": command("search --space nb1"),
         "an option of another optimizer": command("search --optimizer darts --candidates 3"),
         "an optimizer of another command": command("search --optimizer regularized-evolution"),
         "no value": command("search --epochs"),

@@ -1,7 +1,7 @@
 """Objects by name: built-in names, entry points of installed packages, and "module:attribute" references."""
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib import import_module
@@ -53,8 +53,12 @@ class Group:
         """Return the listed name of which a name is an alias; any other value is returned unchanged."""
         return self.aliases[name] if name in list(self.aliases) else name
 
-    def load(self, name: str) -> Any:
+    def load(self, name: str, listed: Callable[[], Iterable[str]] | None = None) -> Any:
         """Return the object with a registered name, or the object that "module:attribute" refers to.
+
+        Args:
+            name: the name.
+            listed: returns the names that the error for an unknown name lists. Default: all registered names.
 
         Raises InvalidInputError for an unknown name (the message suggests the closest one), or if an import fails.
         """
@@ -62,7 +66,9 @@ class Group:
         is_reference = isinstance(name, str) and ":" in name
         known = self.built_in if is_reference or self.is_built_in(name) else self._references()
         if name not in list(known) and not is_reference:
-            raise InvalidInputError(f"{quote(unknown_name(self.kind, name, known))}{self.advice}")
+            raise InvalidInputError(
+                f"{quote(unknown_name(self.kind, name, listed() if listed else known))}{self.advice}"
+            )
         module, _, attribute = (name if is_reference else known[name]).partition(":")
         advice = IMPORT_ADVICE
         try:

@@ -16,7 +16,7 @@ from nasbench1shot1.hyperparameters import Methods, RunOptions, check_used, opti
 from nasbench1shot1.images.data_sets import SMALLEST_SIDE
 from nasbench1shot1.jobs.pool import WorkerOptions
 from nasbench1shot1.jobs.process import usable_cores
-from nasbench1shot1.registry import GROUPS, is_trusted, names, one_shot, optimizer, search_space
+from nasbench1shot1.registry import GROUPS, is_trusted, names, one_shot, one_shot_space, optimizer, search_space
 from nasbench1shot1.runs.folder import COMMON, OWN
 from nasbench1shot1.runs.machine import MOST_THREADS, Device, default_threads, resolve_device
 from nasbench1shot1.runs.options import (
@@ -293,7 +293,7 @@ def _with_defaults(method: "type[OneShotOptimizer]", given: Mapping[str, Any]) -
     """Return the options, and the values of options that are not given, where they replace the fields' own."""
     common, own = (options_of(record, given) for record in (SearchConfig, method.Hyperparameters))
     asked = make_options(SearchConfig, common, {})  # for its scale and preset, which decide about the rest
-    usual = defaults(method, one_shot(search_space(asked.space)), asked.scale, asked.preset)
+    usual = defaults(method, one_shot_space(asked.space), asked.scale, asked.preset)
     records = (make_options(SearchConfig, common, usual), make_options(method.Hyperparameters, own, usual))
     return SearchOptions(*records, method), usual
 

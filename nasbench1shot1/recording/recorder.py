@@ -21,7 +21,7 @@ from nasbench1shot1.ground.text import counted
 from nasbench1shot1.one_shot_search.record import PARAMETERS, SearchWriter, flatten_datasets
 from nasbench1shot1.probability import preferred_within
 from nasbench1shot1.recording.record import FIELDS, RecordedSearch, RecorderOptions
-from nasbench1shot1.registry import import_trusted, one_shot, search_space, table_of_run, with_names
+from nasbench1shot1.registry import import_trusted, one_shot, one_shot_space, search_space, table_of_run, with_names
 from nasbench1shot1.runs.folder import COMMON, CONFIG, check_facts, damaged_file_error, description
 from nasbench1shot1.runs.lifecycle import existing_run, new_run
 from nasbench1shot1.runs.machine import environment
@@ -96,7 +96,7 @@ class Recorder:
             RecorderOptions, {**named, "optimizer": optimizer, "seed": seed, "reference": reference}, {}
         )
         check_ranges(options)
-        self.space = one_shot(search_space(options.space))
+        self.space = one_shot_space(options.space)
         self.table = table_for(self.space, options.table or self.space.table, options.reference)
         within = Bounds.from_options(as_options(bounds))
         if dataset not in (None, *(known := [objective.dataset for objective in self.table.objectives])):
