@@ -188,9 +188,9 @@ class Entry(ABC):
 
     def no_result_error(self) -> InvalidInputError:
         """Return the error for a run that has not recorded a result yet."""
-        return InvalidInputError(
-            f"'{self.folder}' does not have a result yet: remove it from the comparison or resume it"
-        )
+        command = self.run.COMMAND
+        resume = f", or continue it with {resume_command(command, self.folder)}" if command else ""
+        return InvalidInputError(f"'{self.folder}' does not have a result yet: remove it from the comparison{resume}")
 
     def lacking_error(self, what: str) -> InvalidInputError:
         """Return the error for values that the table lacks."""

@@ -29,6 +29,10 @@ def folder(tmp_path_factory) -> Path:
     make.with_facts(make.search(out / "official", (1,)).folder, table_id="nasbench_full-1")
     make.with_facts(make.tuning(out / "tuned").folder, table_id="nasbench_full-1")
     (make.search(out / "empty", (1,), finished=False).folder / "metrics.jsonl").unlink()
+    empty_study = make.tuning(out / "tuned-empty").folder
+    for name in ("metrics.jsonl", "summary.json"):
+        (empty_study / name).unlink()
+    nb.Recorder(out / "own-empty", nb.search_space("s1"))
     make.group(out / "none", [(1,)], started=0)
     (out / "ranking").mkdir()
     (out / "nothing").mkdir()
@@ -53,8 +57,10 @@ CASES = {
     "tables": (["one", "official"], {}, r"different tables are not comparable .*: score all runs on one table"),
     "spaces on a table": (["one", "s2"], {"table": "embedded"}, r"different search spaces are not comparable"),
     "table of a study": (["tuned"], {}, r"the table nasbench_full-1 of '.*tuned' is not installed"),
-    "no lines": (["empty"], {}, r"empty' does not have a result yet: remove it from the comparison or resume it"),
+    "no lines": (["empty"], {}, r"empty' does .* yet: remove it .*, or continue it with resume=.\S+empty.$"),
     "no lines on a table": (["empty"], {"table": "embedded"}, r"empty' does not have a result yet"),
+    "no lines of a study": (["tuned-empty"], {}, r'does .* yet: remove it .*, or continue it with resume="\S+empty"$'),
+    "no lines of a loop": (["own-empty"], {}, r"empty' does not have a result yet: remove it from the comparison$"),
     "empty group": (["none"], {}, r'contain a search yet: continue with resume="\S+none", or'),
 }  # fmt: skip
 
