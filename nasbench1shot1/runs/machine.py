@@ -126,7 +126,7 @@ def memory_of(device: str) -> int | None:
         lines = [line.split() for line in Path("/proc/meminfo").read_text().splitlines()]
         return 1024 * sum(int(line[1]) for line in lines if line[0] in ("MemTotal:", "SwapTotal:"))
     except (OSError, ValueError, IndexError):
-        torch.default_generator.manual_seed(seed)
+        pass
     try:
         return SWAP_UNKNOWN * os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, OSError, ValueError):  # Windows
