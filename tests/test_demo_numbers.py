@@ -78,10 +78,11 @@ def test_the_demo_announces_its_time_and_ends_with_a_command_for_its_search(tmp_
     program.chmod(0o755)
     (tmp_path / ".core").touch()  # so that nothing is installed
     make = ["make", "--no-print-directory", "demo", f"VENV={tmp_path}"]
-    first, *_, called, last = subprocess.run(
+    first, *_, called, caution, last = subprocess.run(
         make, cwd=CHECKOUT, capture_output=True, text=True, check=True
     ).stdout.splitlines()
     assert "about 35 to 100 s on one core" in first
     folder = called.rpartition(" ")[2]
+    assert "random initial Λ" in caution and "does not show whether searching helps" in caution
     assert called == f"called: search --scale quick --out {folder}"
     assert last.endswith(f": {program} report {folder} --html {folder}.html")
