@@ -15,7 +15,7 @@ from nasbench1shot1.images.image_set import ImageSet, load_images
 from nasbench1shot1.images.splits import Split, scheme_for, split_images
 from nasbench1shot1.one_shot_search.memory import check_fits
 from nasbench1shot1.one_shot_search.options import SearchConfig, SearchOptions, table_of_search
-from nasbench1shot1.one_shot_search.state import SearchState, half_rows, phases_of
+from nasbench1shot1.one_shot_search.state import SearchState, global_generators, half_rows, phases_of
 from nasbench1shot1.optimizer import OneShotOptimizer
 from nasbench1shot1.phases import Phase
 from nasbench1shot1.space import OneShotSpace
@@ -60,7 +60,9 @@ def begin(options: SearchOptions, images: ImageSet | None = None, checks_memory:
         weight_decay=config.weight_decay,
         nesterov=bool(config.nesterov) and config.momentum > 0,
     )
+    generators = global_generators()
     method = options.method(space, options.own, epoch_generator(config.seed, "architecture", 0), device)
+    draws_globally = global_generators() != generators
     _check_relaxation(config, method)
     state = SearchState(
         options=options,
@@ -70,6 +72,7 @@ def begin(options: SearchOptions, images: ImageSet | None = None, checks_memory:
         method=method,
         images=images.to(device),
         split=halves,
+        draws_globally=draws_globally,
     )
     _check_cells(state, checks_memory)
     check_single_images(config, phases_of(config, method), halves, images.side, lambda: net)

@@ -27,7 +27,7 @@ from nasbench1shot1.one_shot_search.record import (
     SearchWriter,
     Unended,
 )
-from nasbench1shot1.one_shot_search.state import SearchState
+from nasbench1shot1.one_shot_search.state import SearchState, global_generators
 from nasbench1shot1.one_shot_search.weight_step import set_trained, weight_step
 from nasbench1shot1.optimizer import Batch, OneShotOptimizer
 from nasbench1shot1.phases import USUAL, phase_at
@@ -35,7 +35,6 @@ from nasbench1shot1.probability import preferred_within
 from nasbench1shot1.runs.checkpoints import save_checkpoint
 from nasbench1shot1.runs.divergence import check_finite, check_network, checked_finite
 from nasbench1shot1.runs.folder import WEIGHTS
-from nasbench1shot1.runs.machine import global_generators_seeded_by
 from nasbench1shot1.supernets.widening import draw_visible_channels, set_partial_channels
 from nasbench1shot1.tables.table import Table
 
@@ -100,11 +99,12 @@ def run_search(state: SearchState, table: Table, writer: SearchWriter, reporter:
         if state.config.early_stopping and returned_epoch(state.eigenvalues) is not None:
             return
         started = time.perf_counter()
-        with global_generators_seeded_by(state.generator("global", epoch)):  # for methods that draw from them
-            training = train_epoch(state, epoch, reporter) if epoch > 0 else Training(None, None)
-            outcome = evaluate(state, epoch)
-            state.eigenvalues.append(_eigenvalue(state, epoch))
-            alignment = _alignment(state, epoch)
+        generators = global_generators()
+        training = train_epoch(state, epoch, reporter) if epoch > 0 else Training(None, None)
+        outcome = evaluate(state, epoch)
+        state.eigenvalues.append(_eigenvalue(state, epoch))
+        alignment = _alignment(state, epoch)
+        state.draws_globally |= global_generators() != generators
         state.search_seconds += time.perf_counter() - started
         state.epoch = epoch
         line = epoch_line(state, table, training, outcome, alignment)

@@ -1,6 +1,6 @@
 """Searches as a kind of run: `nb.search`, and what a search gives to the life cycle of all runs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,7 +23,6 @@ from nasbench1shot1.phases import USUAL, check_phases, first_moved_epoch, phase_
 from nasbench1shot1.registry import check_recorded_names, one_shot, search_space, with_names
 from nasbench1shot1.runs.folder import CONFIG
 from nasbench1shot1.runs.kind import Begun, Kind
-from nasbench1shot1.runs.machine import global_generators_seeded_by
 from nasbench1shot1.runs.record import NOTE
 from nasbench1shot1.runs.running import run
 
@@ -38,6 +37,11 @@ UNMOVED = (
     "Warning: no step of {optimizer} changed Λ, and all epochs have the same architecture, so the regret does not "
     "measure the search. Check that architecture_step changes the tensors in self.parameters, and that the learning "
     "rate of Λ is not 0."
+)
+DRAWS_GLOBALLY = (
+    "Warning: {optimizer} draws random numbers from a global generator of PyTorch, NumPy or Python, so another search "
+    "with the same seed may give another result. Draw them from self.generator, as in torch.randn(shape, "
+    "generator=self.generator)."
 )
 
 
@@ -143,12 +147,10 @@ class SearchKind(Kind[SearchOptions, "SearchState", Run, SearchWriter]):
 
     def begin(self, options: SearchOptions, resumed: Run | None) -> "Begun[SearchState]":
         """Build the supernet, and read the images and the table."""
-        from nasbench1shot1.images.batches import epoch_generator
         from nasbench1shot1.one_shot_search.beginning import begin, constrain
 
         table = table_of_search(options.common)
-        with global_generators_seeded_by(epoch_generator(options.common.seed, "beginning", 0)):
-            state = begin(options)
+        state = begin(options)
         dataset, space = state.images.dataset, state.net.space
         labels: dict[str, Any] = {"grown": []}
         table.objective(dataset)
@@ -172,7 +174,8 @@ class SearchKind(Kind[SearchOptions, "SearchState", Run, SearchWriter]):
     def summarise(self, run: Run, begun: "Begun[SearchState]") -> dict[str, Any]:
         """Return the result of the last epoch, or of the one to which the search went back."""
         lines = Run.read_lines(run.folder)
-        return {**summarise(run.config, lines, begun.table.id), **_unmoved_note(run.folder, lines, begun.state)}
+        notes = [note.format(optimizer=begun.state.config.optimizer) for note in _notes(run.folder, lines, begun.state)]
+        return {**summarise(run.config, lines, begun.table.id), **({NOTE: " ".join(notes)} if notes else {})}
 
     def present(self, run: Run, begun: "Begun[SearchState]", console: "Console") -> None:
         """Draw the regret and the cells."""
@@ -190,17 +193,20 @@ class SearchKind(Kind[SearchOptions, "SearchState", Run, SearchWriter]):
         return {**grown, "grown": [*run.config["grown"], growth]}
 
 
-def _unmoved_note(folder: Path, lines: Sequence[Mapping[str, Any]], state: "SearchState") -> Mapping[str, str]:
-    """Return the field `NOTE` of the summary if all epochs have the Λ and the architecture of epoch 0; else no field.
+def _notes(folder: Path, lines: Sequence[Mapping[str, Any]], state: "SearchState") -> Iterator[str]:
+    """Yield the warnings that apply to a search."""
+    if _is_unmoved(folder, lines, state):
+        yield UNMOVED
+    if state.draws_globally:
+        yield DRAWS_GLOBALLY
 
-    Methods that do not learn Λ, and searches whose phases do not update it, have no such note.
-    """
+
+def _is_unmoved(folder: Path, lines: Sequence[Mapping[str, Any]], state: "SearchState") -> bool:
+    """Return whether all epochs have the Λ and the architecture of epoch 0, although the search learns Λ."""
     if not (state.method.learns_parameters and any(phase.moves_parameters for phase in state.phases)):
-        return {}
+        return False
     is_moved = any((values != values[0]).any() for values in read_parameters(folder / PARAMETERS).values())
-    if is_moved or len({line["architecture"] for line in lines}) > 1:
-        return {}
-    return {NOTE: UNMOVED.format(optimizer=state.config.optimizer)}
+    return not is_moved and len({line["architecture"] for line in lines}) == 1
 
 
 def default_folder(options: SearchOptions, last: int | str) -> Path:

@@ -1,5 +1,6 @@
 """The state of a search between two epochs: supernet, optimizers and images, and the content of a checkpoint."""
 
+import random
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -48,6 +49,7 @@ class SearchState:
         eigenvalues: dominant eigenvalue of the Hessian with respect to Λ after every epoch; None where not measured.
         unended: the record that replaces the last epoch's if the search is continued; None before the last epoch, and
             if the method has no final selection.
+        draws_globally: whether the search has drawn from a global random generator, apart from the supernet's creation.
         recorded_parameters: Λ after the last epoch of this process, as recorded: after a final selection.
     """
 
@@ -62,6 +64,7 @@ class SearchState:
     search_seconds: float = 0.0
     eigenvalues: list[float | None] = field(default_factory=list)
     unended: Unended | None = None
+    draws_globally: bool = False
     recorded_parameters: Parameters = field(default_factory=dict)
 
     @property
@@ -214,6 +217,7 @@ class SearchState:
             "weight_optimizer": self.weight_optimizer.state_dict(),
             "method": self.method.state_dict(),
             **({} if self.unended is None else {"unended": _as_tensors(self.unended)}),
+            **({"draws_globally": True} if self.draws_globally else {}),
         }
 
     def identity(self) -> dict[str, Any]:
@@ -234,8 +238,15 @@ class SearchState:
             self.epoch, self.search_seconds = state["epoch"], state["search_seconds"]
             self.eigenvalues = list(state["eigenvalues"])
             self.unended = _from_tensors(state["unended"]) if "unended" in state else None
+            self.draws_globally |= "draws_globally" in state
             if len(self.eigenvalues) != self.epoch + 1:
                 raise ValueError("every epoch must have an eigenvalue or None")
+
+
+def global_generators() -> tuple[Any, ...]:
+    """Return the states of the global random generators of PyTorch (on the CPU), NumPy and Python, for comparison."""
+    name, key, *others = np.random.get_state()  # noqa: NPY002  only to notice that it changes
+    return torch.get_rng_state().numpy().tobytes(), name, key.tobytes(), *others, random.getstate()
 
 
 def half_rows(split: Split, data: Data) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -2,18 +2,14 @@
 
 import os
 import platform
-import random
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from nasbench1shot1.ground.errors import InvalidInputError, option, quoted_option, unknown_name
 from nasbench1shot1.runs.options import Form
-
-if TYPE_CHECKING:
-    import torch
 
 MOST_THREADS = 8 * (os.cpu_count() or 1)
 Device = Annotated[str, Form("{auto,cpu,cuda,cuda:N}")]
@@ -68,30 +64,6 @@ def cpu_threads(count: int | None) -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
-
-
-@contextmanager
-def global_generators_seeded_by(generator: "torch.Generator") -> Iterator[None]:
-    """Seed the global generators of PyTorch (on the CPU), NumPy and Python inside the context, and restore them after.
-
-    Code inside it that draws from a global generator therefore draws the same numbers whenever it runs.
-
-    Args:
-        generator: its initial seed becomes the seed of the others.
-    """
-    import numpy as np
-    import torch
-
-    seed, numpy_state, python_state = generator.initial_seed(), np.random.get_state(), random.getstate()  # noqa: NPY002
-    with torch.random.fork_rng(devices=[]):
-        torch.default_generator.manual_seed(seed)
-        np.random.seed(seed % 2**32)  # noqa: NPY002
-        random.seed(seed)
-        try:
-            yield
-        finally:
-            np.random.set_state(numpy_state)  # noqa: NPY002
-            random.setstate(python_state)
 
 
 def check_memory(needed: int, device: str, what: str, advice: str) -> None:

@@ -16,10 +16,9 @@ from rich.console import Console
 from tiny_search import FOR_TINY
 
 import nasbench1shot1 as nb
-from nasbench1shot1.conformance.tiny_search import are_identical, differences, flatten
+from nasbench1shot1.conformance.tiny_search import differences, flatten
 from nasbench1shot1.experiments.comparison.entries import SearchEntry
 from nasbench1shot1.ground.errors import DivergedError
-from nasbench1shot1.one_shot_search.callbacks import Epoch
 from nasbench1shot1.one_shot_search.captions import scale_text
 from nasbench1shot1.one_shot_search.options import non_default_options, search_options
 from nasbench1shot1.one_shot_search.record import FIELDS
@@ -528,40 +527,6 @@ def test_mixed_optimizers_are_named_on_screen_and_in_the_picture(tmp_path):
     assert scale_text([run.config, other]).endswith("preset\xa0corrected\n--relaxation\xa0gumbel")
 
 
-class DrawingFromGlobalGenerators(DARTS):
-    """A method that draws Λ and noise from the global generators."""
-
-    def __init__(self, *arguments) -> None:
-        super().__init__(*arguments)
-        with torch.no_grad():
-            for value in self.parameters.values():
-                value.copy_(torch.randn(value.shape))
-
-    def mixing(self) -> Mixing:
-        clean, share = super().mixing(), np.random.rand() + random.random()  # noqa: NPY002
-        return clean.with_tensors(value + share * torch.rand(value.shape) for value in clean.tensors())
-
-
-def global_states() -> tuple:
-    return torch.get_rng_state(), np.random.get_state(legacy=False), random.getstate()  # noqa: NPY002
-
-
-def test_draws_from_global_generators_depend_on_the_seed_alone(tmp_path):
-    def stop(epoch: Epoch) -> None:
-        if epoch.line["epoch"] == 1:
-            raise ValueError
-
-    options = {"optimizer": DrawingFromGlobalGenerators, "epochs": 2}
-    run, before = search(tmp_path / "run", **options), global_states()
-    with pytest.raises(ValueError):
-        search(tmp_path / "stopped", callbacks=[stop], **options)
-    assert are_identical(global_states(), before)
-    torch.rand(1), np.random.rand(), random.random()  # noqa: NPY002
-    assert differences(run, nb.search(resume=tmp_path / "stopped", console=Console(quiet=True))) == []
-    other = search(tmp_path / "other", seed=1, **options)
-    assert all((run.architecture_parameters[key] != of).any() for key, of in other.architecture_parameters.items())
-
-
 class KeepingTheGenerator(DARTS):
     """A method whose `begin_epoch` does not call the method that it overrides."""
 
@@ -616,6 +581,39 @@ def test_a_group_of_searches_that_never_moved_lambda_warns_once(tmp_path):
     options = {**TINY, "architecture_learning_rate": 0.0, "epochs": 1}
     nb.search_seeds([0, 1], out=tmp_path / "group", console=Console(file=screen, width=1000), **options)
     assert screen.getvalue().rpartition("Picture: ")[2].count("no step of darts changed Λ") == 1
+
+
+class DrawingFromPyTorch(DARTS):
+    """A method that draws Λ from PyTorch's global generator."""
+
+    def __init__(self, *arguments) -> None:
+        super().__init__(*arguments)
+        self.parameters = {key: torch.randn(of.shape).requires_grad_() for key, of in self.parameters.items()}
+
+
+class DrawingFromNumPy(DARTS):
+    """A method that draws noise from NumPy's global generator."""
+
+    def mixing(self) -> Mixing:
+        return super().mixing().with_each(lambda of: {key: of[key] + np.random.rand() for key in of})  # noqa: NPY002
+
+
+class DrawingFromPython(DARTS):
+    """A method that prefers an architecture at random."""
+
+    def architecture(self) -> nb.Architecture:
+        return self.space[random.randrange(100)]
+
+
+@pytest.mark.parametrize("optimizer", [DrawingFromPyTorch, DrawingFromNumPy, DrawingFromPython])
+def test_a_search_that_draws_from_a_global_generator_ends_with_a_warning(optimizer, tmp_path):
+    screen = StringIO()
+    options = {**TINY, "optimizer": optimizer, "epochs": 1}
+    run = nb.search(out=tmp_path / "run", console=Console(file=screen, width=1000), **options)
+    assert not missing(run.summary["note"], f":{optimizer.__name__} draws random numbers", "generator=self.generator")
+    assert screen.getvalue().count(run.summary["note"]) == 1
+    again = nb.search(resume=run.folder, console=Console(quiet=True))
+    assert again.summary["note"] == run.summary["note"]
 
 
 @pytest.mark.parametrize("optimizer", ["darts", "random-ws", "enas", "spos", StillButChoosing, OnlyWarmingUp])
