@@ -245,8 +245,9 @@ class SearchState:
 
 def global_generators() -> tuple[Any, ...]:
     """Return the states of the global random generators of PyTorch (on the CPU), NumPy and Python, for comparison."""
-    name, key, *others = np.random.get_state()  # noqa: NPY002  only to notice that it changes
-    return torch.get_rng_state().numpy().tobytes(), name, key.tobytes(), *others, random.getstate()
+    numpy = np.random.get_state(legacy=False)  # noqa: NPY002  only to notice that it changes
+    key = numpy["state"].pop("key").tobytes()
+    return torch.get_rng_state().numpy().tobytes(), key, str(numpy), random.getstate()
 
 
 def half_rows(split: Split, data: Data) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
