@@ -17,7 +17,7 @@ CODE := setup.py mkdocs_hooks.py nasbench1shot1 search_spaces optimizers experim
 demo: $(VENV)/.core  ## search on the bundled images and table; draws the regret curve
 	@echo "A search on the bundled images takes about 35 to 100 s on one core."
 	$(BIN)/nb1shot1 search --scale quick --out $(DEMO)
-	@echo "Epoch 0 has the architecture of the random initial Λ. One search at the quick scale does not show whether searching helps (docs/scales.md)."
+	@echo "The architecture of epoch 0 comes from the random initial Λ. A single search at the quick scale does not show whether searching helps: see docs/scales.md."
 	@echo "To write a web page with the curves and cells of this search, run: $(BIN)/nb1shot1 report $(DEMO) --html $(DEMO).html"
 
 test: $(VENV)/.dev  ## lint, type check and tests

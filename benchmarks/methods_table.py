@@ -17,7 +17,7 @@ import pandas
 from page_section import replace_section
 
 from nasbench1shot1 import Architecture
-from nasbench1shot1.experiments.reproduction.results.method_tables import BEST, FINAL, RANDOM, with_band
+from nasbench1shot1.experiments.reproduction.results.methods import BEST, FINAL, RANDOM, with_band
 from nasbench1shot1.nasbench101.cell import Cell
 
 NAME = "methods"

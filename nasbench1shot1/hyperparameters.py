@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import MISSING, dataclass, fields
+from inspect import get_annotations
 from typing import Any, get_type_hints
 
 from nasbench1shot1.ground.errors import InvalidInputError, option, unknown_name
@@ -136,11 +137,13 @@ class Methods:
                 "nasbench1shot1.hyperparameters.Hyperparameters"
             )
         common, hints = set(option_names(self.common)), get_type_hints(own)
-        if lost := [name for name in hints if name not in own.__dataclass_fields__]:
-            raise InvalidInputError(
-                f"'{lost[0]}' of {own.__qualname__} is not an option, because the class is not a dataclass: write "
-                "@dataclass(frozen=True, kw_only=True) above it"
-            )
+        for each in own.__mro__:
+            declared = get_annotations(each) if issubclass(each, Hyperparameters) else {}
+            if declared and "__dataclass_fields__" not in vars(each):
+                raise InvalidInputError(
+                    f"'{next(iter(declared))}' of {each.__qualname__} has no effect, because the class is not a "
+                    "dataclass: write @dataclass(frozen=True, kw_only=True) above it"
+                )
         for field in fields(own):
             self._check_own(method.__name__, field.name, common)
             if not has_simple_type(hints[field.name]):

@@ -46,7 +46,8 @@ _RETURNED: Mapping[str, tuple[type | str, str]] = {
     "structure": (Mapping, "a dict of JSON values"),
     "state_dict": (dict, "a dict"),
 }
-"""What methods of a one-shot optimizer must return: the type, or a reference to a type of torch, and words for it."""
+"""What methods of a one-shot optimizer must return: the type, or a reference to a type that is not imported here, and
+a description of it."""
 
 USES_ALL_WEIGHTS = {"unused_weights": "each step of this method uses all weights that are not excluded"}
 """`unused_options` of methods whose steps use all weights."""

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from nasbench1shot1.tables.table import Table
 
 
-OWN_OPTIMIZER = "; write your own optimizer as module:Class"
+OWN_OPTIMIZER = "; give your own optimizer as module:Class"
 GROUPS = {
     "benchmarks": BENCHMARKS,
     "search_spaces": Group(
@@ -43,7 +43,7 @@ GROUPS = {
             "nb201": "nasbench1shot1.search_spaces.nasbench201:SPACE",
             "nats-size": "nasbench1shot1.search_spaces.nats_size:SPACE",
         },
-        advice="; write your own space as module:object",
+        advice="; give your own space as module:object",
     ),
     "optimizers": Group(
         "optimizer",

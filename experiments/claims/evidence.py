@@ -15,7 +15,6 @@ from nasbench1shot1.experiments.correlation.record import Ranking
 from nasbench1shot1.experiments.reproduction.figures.catalogue import FIGURES
 from nasbench1shot1.experiments.reproduction.observed import table_of
 from nasbench1shot1.experiments.reproduction.records import MARK, SUFFIX, PackedRecords, read_packed
-from nasbench1shot1.experiments.reproduction.results.rankings import searched_name
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, option, quote, shorten
 from nasbench1shot1.ground.files import as_path
 from nasbench1shot1.proxy_training import ProxyTrainings
@@ -157,7 +156,7 @@ class Records:
         """
         if not isinstance(run, Ranking):
             return None
-        name = searched_name(run)
+        name = run.searched_job
         lacking = DamagedFileError(f"{place.source} lacks {name}, whose weights {place.job} ranks: get it again")
         if place.packed is not None and name not in place.packed.runs:
             raise lacking

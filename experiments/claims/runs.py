@@ -35,7 +35,7 @@ from nasbench1shot1.experiments.claims.verdicts import (
 from nasbench1shot1.experiments.correlation.record import Ranking
 from nasbench1shot1.experiments.reproduction.figures.catalogue import FIGURES
 from nasbench1shot1.experiments.reproduction.figures.parts import DATA_SETS, LABELS, METHODS, Options
-from nasbench1shot1.experiments.reproduction.results.method_tables import measures
+from nasbench1shot1.experiments.reproduction.results.methods import measures
 from nasbench1shot1.experiments.rescoring import recorded_table
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.ground.text import counted
@@ -55,7 +55,7 @@ Measure = Callable[[RunRecord], Floats]
 
 
 def regret(kind: str) -> Measure:
-    """Return the measure of the test regret, as in `method_tables.measures`: "final", "best_seen" or "anytime"."""
+    """Return the measure of the test regret, as in `measures`: "final", "best_seen" or "anytime"."""
 
     def measure(run: RunRecord) -> Floats:
         if isinstance(run, BlackBoxStudy):

@@ -154,8 +154,8 @@ class Entry(ABC):
         return ""
 
     @property
-    def size(self) -> str:
-        """The length and the size of one-shot searches in words; empty for other runs."""
+    def length_and_size(self) -> str:
+        """The number of epochs and the size of one-shot searches, in words; empty for other runs."""
         return ""
 
     @property
@@ -285,19 +285,23 @@ class SearchEntry(Entry):
         return found
 
     @property
-    def size(self) -> str:
+    def length_and_size(self) -> str:
         """See `Entry`."""
-        run = self.runs[0]
-        most = "at most " if run.config.get("early_stopping") else ""
-        epochs = "" if run.planned_epochs is None else f"{most}{counted(run.planned_epochs, 'epoch')}"
-        size = scale_text(self.configs[:1]).splitlines()[0].replace("\N{NO-BREAK SPACE}", " ")
-        return "; ".join(filter(None, [epochs, size]))
+        return self._length_and_size() if self.scale is not None else ""
 
     @property
     def setting(self) -> str:
         """See `Entry`."""
         seeds = [config["seed"] for config in self.configs if config.get("seed") is not None]
-        return "; ".join(filter(None, [_seeds(seeds), self.size]))
+        return "; ".join(filter(None, [_seeds(seeds), self._length_and_size()]))
+
+    def _length_and_size(self) -> str:
+        """Return the number of epochs and the size of searches, or the notes of loops of other programs."""
+        run = self.runs[0]
+        most = "at most " if run.config.get("early_stopping") else ""
+        epochs = "" if run.planned_epochs is None else f"{most}{counted(run.planned_epochs, 'epoch')}"
+        size = scale_text(self.configs[:1]).splitlines()[0].replace("\N{NO-BREAK SPACE}", " ")
+        return "; ".join(filter(None, [epochs, size]))
 
     def _repetition(self, run: SearchRecord, over: Over, table: Table | None) -> Trace | None:
         """Return the curve of a run; None if no result has a known time, because a partial table lacks them."""

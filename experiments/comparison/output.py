@@ -35,7 +35,7 @@ from nasbench1shot1.experiments.comparison.statistics import COMMON, END, Compar
 from nasbench1shot1.experiments.comparison.tasks import TaskComparison
 from nasbench1shot1.ground.errors import InvalidInputError, option
 from nasbench1shot1.ground.files import PictureFormat, atomic_folder, check_writable, picture_files
-from nasbench1shot1.ground.text import counted, fit_borders, line_printer
+from nasbench1shot1.ground.text import counted, fit_columns, line_printer
 
 if TYPE_CHECKING:
     from nasbench1shot1.display.axes import Figure
@@ -85,7 +85,7 @@ def _show_task(comparison: Comparison, console: Console) -> None:
     """Print the table, the rank tests and the sentences of one task."""
     print_line = line_printer(console)
     results = _results(comparison, console.width)
-    fit_borders(results, console)
+    fit_columns(results, console)
     console.print(results)
     if comparison.ends_differ and comparison.results["common_mean"].isna().any():
         print_line(f"–: some searches do not have a result after {common_time_text(comparison)}.")

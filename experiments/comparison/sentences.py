@@ -50,8 +50,8 @@ def different_settings_text(comparison: Comparison) -> str:
     """Return the lengths and sizes of one-shot searches in sentences if they differ; else an empty string."""
     found: dict[str, list[str]] = {}
     for of in comparison.contenders:
-        if of.entry.size:
-            found.setdefault(of.entry.size, []).append(of.label)
+        if of.entry.length_and_size:
+            found.setdefault(of.entry.length_and_size, []).append(of.label)
     if len(found) < 2:
         return ""
     sizes = ". ".join(f"{', '.join(labels)}: {size}" for size, labels in found.items())
@@ -67,7 +67,7 @@ def no_common_time_text(comparison: Comparison, has_advice: bool = False) -> str
     early = [label for label, (_, end) in spans.items() if end < comparison.span.start]
     begin, end = ("begins", "begin")[len(late) > 1], ("ends", "end")[len(early) > 1]
     curves, them = ("curve", "curves")[len(late) > 1], ("it", "them")[len(early) > 1]
-    advice = f" To have them, leave out {in_words(early)}, or give {them} longer searches." if has_advice else ""
+    advice = f" To include them, leave out {in_words(early)}, or search longer with {them}." if has_advice else ""
     return (
         f"There is no common time: the {curves} of {in_words(late)} {begin} after {in_words(early)} {end}. Regrets at "
         f"a common time and anytime regrets are therefore left out.{advice}"

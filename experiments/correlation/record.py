@@ -92,6 +92,11 @@ class Ranking(RunRecord):
     PICTURE = SCATTER
     DRAWING = "nasbench1shot1.experiments.correlation.drawing:draw_ranking"
 
+    @property
+    def searched_job(self) -> str:
+        """The job name of the search whose weights a figure's ranking evaluates, wherever the figure's folder is."""
+        return "/".join(Path(self.config["run"]).parts[-3:])
+
     def _subject(self) -> str:
         epochs = self.config["evaluated_epochs"]
         word = "epoch" if len(epochs) == 1 else "epochs"

@@ -28,11 +28,14 @@ def image_notes(names: Iterable[str], is_timed: bool) -> list[str]:
 
 
 def scoring_note() -> str:
-    """Return why scoring with shared weights needs more memory on a GPU than on a CPU."""
+    """Return a note on why scoring with shared weights needs more memory on a GPU than on a CPU."""
     from nasbench1shot1.supernets.weight_sharing import LARGEST_ON_GPU, MAPS_ON_GPU
 
     fits = f"{MAPS_ON_GPU * LARGEST_ON_GPU / 1e9:.1f} GB"
-    return f"GPU memory is an upper limit: only a GPU scores as many architectures in one pass as fit into {fits}."
+    return (
+        f"GPU memory is an upper bound: a GPU scores many architectures in one pass, which needs up to {fits}; a CPU "
+        "does not need this memory."
+    )
 
 
 def needed_note(error: UserError) -> str:

@@ -81,7 +81,9 @@ class Plot {
     const { left, right, top, bottom } = this.box;
     const frame = { class: "frame", x: left, y: top, width: right - left, height: bottom - top };
     const found = [create("svg:rect", frame)];
-    const along = ticks(x0, x1, this.isLogX ? Math.floor(width / 60) : width < 460 ? 4 : 7, this.isLogX, this.leastX);
+    const few = width < 460 ? 4 : 7;
+    const most = this.isLogX && x1 / x0 >= 8 ? Math.floor(width / 60) : few;
+    const along = ticks(x0, x1, most, this.isLogX, this.leastX);
     for (const value of along) {
       const x = this.x(value);
       found.push(create("svg:path", { class: "grid", d: `M${x} ${top}V${bottom}` }));

@@ -11,7 +11,7 @@ from typing import Any
 
 from nasbench1shot1.ground.errors import InvalidInputError, alternatives, quote, unknown_name
 
-IMPORT_ADVICE = "install it, change to its folder, set PYTHONPATH, or correct its name"
+IMPORT_ADVICE = "install it, run the command in its folder, set PYTHONPATH, or correct its name"
 """What to do about a module that cannot be imported, for messages."""
 
 
@@ -30,7 +30,7 @@ class Group:
         entry_points: the entry-point group through which other packages add objects, as `name = module:attribute`.
         built_in: the references of this package's own objects, by name.
         advice: what else a name may be, for the error about an unknown name.
-        base: the base class of the objects, as a reference, if they are classes.
+        base: a reference to the base class of the objects, if they are classes.
         aliases: other names of built-in objects, which are not listed, such as names in published code.
     """
 

@@ -81,15 +81,24 @@ def row_printer(console: "Console", heading: str) -> Callable[[str], None]:
     return print_row
 
 
-def fit_borders(table: "Table", console: "Console") -> None:
-    """Remove the borders of a table in which words would be broken otherwise."""
+def fit_columns(table: "Table", console: "Console") -> None:
+    """Keep the words of a table whole if the console is wide enough, if necessary by removing the table's borders.
+
+    Columns on the left are the first to get the width that remains, to have their cells on one line.
+    """
     from rich.measure import measure_renderables
 
     unlimited = console.options.update(max_width=_UNLIMITED)
-    found = [(of, measure_renderables(console, unlimited, [of.header, *of.cells])) for of in table.columns]
-    least = sum(width.maximum if of.no_wrap else width.minimum for of, width in found)
-    if least + 3 * len(found) + 1 > console.width:
+    widths = [measure_renderables(console, unlimited, [of.header, *of.cells]) for of in table.columns]
+    least = [width.maximum if of.no_wrap else width.minimum for of, width in zip(table.columns, widths, strict=True)]
+    spare = console.width - sum(least) - 3 * len(least) - 1
+    if spare < 0:
         table.box, table.padding = None, (0, 2, 0, 0)
+        spare += len(least) + 1
+    for column, width, needed in zip(table.columns, widths, least, strict=True) if spare >= 0 else ():
+        added = min(spare, width.maximum - needed)
+        column.width = needed + added
+        spare -= added
 
 
 def literal_console() -> "Console":

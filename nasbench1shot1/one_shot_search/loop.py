@@ -288,13 +288,16 @@ def _finite_loss(state: SearchState, loss: float | Tensor, what: str, epoch: int
     try:
         return checked_finite(loss, what, _advice(epoch))
     except DivergedError:
-        _check_mixing_weights(deepcopy(state.method), epoch)
+        _check_mixing_weights(state.method, epoch)  # the search ends here, so the method may change
         raise
 
 
 @torch.no_grad()
 def _check_mixing_weights(method: OneShotOptimizer, epoch: int) -> None:
-    """Raise DivergedError if a method returns infinite or NaN mixing weights for a finite Λ, to which Λ is set here."""
+    """Raise DivergedError if a method returns infinite or NaN mixing weights.
+
+    Λ is made finite first, so the method must not be used afterwards.
+    """
     for value in method.parameters.values():
         value.nan_to_num_(0, 0, 0)
     for name in ("mixing", "weight_mixing", "evaluation_mixing"):

@@ -49,7 +49,8 @@ class SearchState:
         eigenvalues: dominant eigenvalue of the Hessian with respect to Λ after every epoch; None where not measured.
         unended: the record that replaces the last epoch's if the search is continued; None before the last epoch, and
             if the method has no final selection.
-        draws_globally: whether the search has drawn from a global random generator, apart from the supernet's creation.
+        draws_globally: whether the method or an epoch has drawn from a global random generator; the creation of the
+            supernet does not count.
         recorded_parameters: Λ after the last epoch of this process, as recorded: after a final selection.
     """
 

@@ -48,14 +48,14 @@ def new_run(folder: Path, writer: type[Writer], kind: type[RunRecord]) -> Iterat
     with locked_folder(folder) as lock:
         check_is_new(folder)
         remove_aborted_start(folder)
-        with _stoppable(folder, kind), _remove_if_nothing_recorded(folder):
+        with _with_resume_advice(folder, kind), _remove_if_nothing_recorded(folder):
             yield writer(folder, lock, kind)
 
 
 @contextmanager
 def existing_run(folder: Path, writer: type[Writer], kind: type[RunRecord]) -> Iterator[Writer]:
     """Hold the lock of a run's folder, to resume the run; arguments and errors are as in `new_run`."""
-    with locked(folder) as lock, _stoppable(folder, kind):
+    with locked(folder) as lock, _with_resume_advice(folder, kind):
         yield writer(folder, lock, kind)
 
 
@@ -161,8 +161,8 @@ def _empty(folder: Path) -> None:
 
 
 @contextmanager
-def _stoppable(folder: Path, kind: type[RunRecord]) -> Iterator[None]:
-    """Name the command that resumes the run, after Ctrl-C and after an error in a module that the run names."""
+def _with_resume_advice(folder: Path, kind: type[RunRecord]) -> Iterator[None]:
+    """Give the command that resumes a run after Ctrl-C, and after an error in a module that the run names."""
     try:
         yield
     except KeyboardInterrupt as stop:
@@ -173,6 +173,7 @@ def _stoppable(folder: Path, kind: type[RunRecord]) -> Iterator[None]:
         passed = {frame.f_globals.get("__name__") for frame, _ in walk_tb(error.__traceback__)}
         own = [module for module in (modules_of(folder) or "").split(",") if module in passed]
         if own and kind.COMMAND:
-            advice = f"after correcting it, continue with {resume_command(kind.COMMAND, folder)}"
-            error.add_note(UserError(f"This error comes from your module {own[0]}: {advice}").for_command_line)
+            advice = f"correct it, then continue with {resume_command(kind.COMMAND, folder)}"
+            passes = f"The error is in your module {own[0]}, or in code that it called"
+            error.add_note(UserError(f"{passes}: {advice}").for_command_line)
         raise

@@ -134,9 +134,11 @@ class Table(TableRows):
         Args:
             metric: one of `metrics`.
             row: a result of `row_of`.
-            epochs, repeat, halfway, dataset, budget: as in `query`, but not checked; NaN if one is unknown.
+            epochs, repeat, halfway, dataset, budget: as in `query`, but not checked.
 
-        Raises InvalidInputError if no data set is given and the metric differs between the data sets of the table.
+        Raises:
+            InvalidInputError: no data set is given, and the values differ between the data sets of the table.
+            OutOfDomainError: no data set is given, and none of several data sets has the metric.
         """
         epochs = epochs or budget or self.full_budget
         moment: Moment = "halfway" if halfway else "end" if budget in (None, epochs) else budget

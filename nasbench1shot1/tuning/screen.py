@@ -231,8 +231,11 @@ def _plan(brackets: Brackets) -> str:
 def _random_text(brackets: Brackets, needed: int) -> str:
     """Return a sentence about the random configurations before a model has enough observations of one budget."""
     most = max(planned_searches(brackets).values())
-    only = f"; this study has at most {most}, so all are random" if most < needed else ""
-    return f"Configurations are random until {needed} searches of the same number of epochs have ended{only}."
+    only = f"; in this study, at most {most} will have, so no model is fitted" if most < needed else ""
+    return (
+        f"Until {needed} searches of the same number of epochs have ended, all configurations but the first, the "
+        f"default, are random{only}."
+    )
 
 
 def _searches(number: int) -> str:

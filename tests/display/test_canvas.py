@@ -164,7 +164,7 @@ def test_methods_differ_in_dashes_or_markers_so_that_they_do_not_need_colours():
         assert len({look_of(style)[1:] for style in curve_styles(alike)}) == len(alike), "ten runs, as in nb.compare"
 
 
-def test_one_method_of_a_user_has_a_colour_of_its_own_beside_the_methods_that_are_compared_most():
+def test_an_own_method_keeps_its_colour_beside_common_methods():
     others = (["darts"], ["darts", "gdas", "pc-darts"], ["random-ws", "darts"], ["random", "regularized-evolution"], [])
     colours = {curve_styles([*names, "Mine"])[-1]["color"] for names in others}
     assert len(colours) == 1 and not colours & {METHODS[name] for names in others for name in names}

@@ -16,7 +16,7 @@ from nasbench1shot1.experiments.comparison.comparing import compare_runs
 from nasbench1shot1.experiments.comparison.measures import Span, common_span, summarise, time_averages
 from nasbench1shot1.experiments.comparison.paper import measure_table
 from nasbench1shot1.experiments.comparison.rank_tests import holm, match, paired_tests, rank_biserial, signed_rank
-from nasbench1shot1.experiments.reproduction.results.method_tables import ANYTIME, measures
+from nasbench1shot1.experiments.reproduction.results.methods import ANYTIME, measures
 
 
 @pytest.fixture(scope="module")

@@ -121,7 +121,7 @@ def test_every_text_calls_the_range_of_few_runs_a_range(tmp_path):
     assert "95 % interval; n &lt; 6: range [%]" in page(tmp_path, [few.folder, enough.folder])
 
 
-def test_labels_are_whole_on_a_screen_of_80_columns(tmp_path):
+def test_labels_are_not_broken_on_80_columns(tmp_path):
     make.black_box(tmp_path / "random", repeats=600)
     make.black_box(tmp_path / "evolution", "regularized-evolution", evaluations=9)
     shown = StringIO()
@@ -155,6 +155,13 @@ def test_different_settings_are_listed_but_different_seeds_are_not(tmp_path):
     first = make.search(tmp_path / "first", (9, 8), channels=8)
     second = make.search(tmp_path / "second", (7, 8), optimizer="gdas", seed=3, channels=8)
     third = make.search(tmp_path / "third", (6, 5), optimizer="enas", channels=4)
+    with nb.Recorder(tmp_path / "loop", "s1", optimizer="Mine") as recorder:
+        recorder.record(first.architectures[0])
+        recorder.record(first.architectures[1])
+        recorder.finish()
+    assert "settings" not in " ".join(compare_tasks([first.folder, tmp_path / "loop"]).warnings), (
+        "they are not recorded"
+    )
     said = "The searches have different settings. darts, gdas: 4 epochs; quick scale: 8 channels"
     for runs, is_told in (([first, second], False), ([first, second, third], True)):
         found = compare_tasks(runs)
@@ -177,7 +184,7 @@ def test_curves_that_do_not_overlap_have_no_common_time(tmp_path):
     found = compare_tasks([early.folder, late.folder], over="simulated-time")
     said = "There is no common time: the curve of gdas begins after darts ends."
     assert found.warnings[0].startswith(said) and not any("end at different times" in of for of in found.warnings)
-    assert found.warnings[0].endswith("To have them, leave out darts, or give it longer searches.")
+    assert found.warnings[0].endswith("To include them, leave out darts, or search longer with it.")
     assert found.table().headings == ["method", "n", "final mean", "final median"]
     for text in (found.methods_text(), found.table().caption):
         assert said in text and "Common time: the last" not in text

@@ -229,7 +229,7 @@ def test_a_ranking_is_planned_from_its_run(tmp_path: Path, capsys: pytest.Captur
     assert (one["kind"], one["part"], one["steps"], one["backward_flops"]) == ("ranking", "s1/darts", 0, 0)
     assert two["forward_flops"] == 2 * one["forward_flops"] > 0
     cli.main(["correlate", str(run.folder), "--architectures", "30", "--images", "20", "--dry-run"])
-    many = "GPU memory is an upper limit: only a GPU scores as many architectures in one pass as fit into 5.4 GB."
+    many = "GPU memory is an upper bound: a GPU scores many architectures in one pass, which needs up to 5.4 GB; a CPU"
     assert not missing(capsys.readouterr().out, "1 ranking of 2 epochs", "s1/darts", "A100", many)
     cli.main(["correlate", str(run.folder), "--architectures", "30", "--images", "20", "--dry-run", "--gpus", "t4"])
     assert "T4" in (said := capsys.readouterr().out) and "A100" not in said

@@ -18,7 +18,7 @@ from nasbench1shot1.experiments.reproduction.figure_jobs import open_figure
 from nasbench1shot1.experiments.reproduction.figures.catalogue import FIGURES
 from nasbench1shot1.experiments.reproduction.figures.methods import methods_on
 from nasbench1shot1.experiments.reproduction.reproducing import reproduce
-from nasbench1shot1.experiments.reproduction.results.method_tables import (
+from nasbench1shot1.experiments.reproduction.results.methods import (
     ANYTIME,
     BEST,
     FINAL,

@@ -534,7 +534,7 @@ class KeepingTheGenerator(DARTS):
         pass
 
 
-def test_a_method_must_take_the_generator_of_each_epoch(tmp_path):
+def test_begin_epoch_must_store_the_generator_of_the_epoch(tmp_path):
     with refuses(nb.InvalidInputError, "KeepingTheGenerator.begin_epoch()", "super().begin_epoch(", options=""):
         search(tmp_path / "run", optimizer=KeepingTheGenerator)
 

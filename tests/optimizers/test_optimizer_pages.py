@@ -51,10 +51,10 @@ def test_the_regrets_of_equal_parameters_and_of_half_of_the_cells_are_those_of_t
     every = np.asarray(table.regret(table.hashes(table.members("s1")), "s1"))
     assert f"regret below {100 * np.median(every):.1f} %, although the mean is {100 * every.mean():.1f} %" in page
     encodings = np.asarray(table.regret(list(nb.search_space("s1").architectures("loose_ends")), "s1"))
-    assert f"among all encodings of s1 at random has an expected regret of {100 * encodings.mean():.1f} %" in page
+    assert f"draws an encoding of s1 at random has an expected regret of {100 * encodings.mean():.1f} %" in page
     elsewhere = {
-        "docs/compare.md": f"all {len(encodings):,} encodings at random has an expected regret of {{}}, not",
-        "README.md": "over all encodings, among which searches choose, it is {}",
+        "docs/compare.md": f"{len(encodings):,} encodings of s1 at random therefore has an expected regret of {{}},",
+        "README.md": "over all cells of s1, and {} over all encodings, from which searches choose",
     }
     for name, said in elsewhere.items():
         assert said.format(f"{100 * encodings.mean():.2f} %") in " ".join((CHECKOUT / name).read_text().split())

@@ -89,15 +89,16 @@ def test_every_tuner_is_named_on_the_screen_and_in_the_picture(tuner, tmp_path: 
 
 
 @pytest.mark.parametrize(
-    ("iterations", "said"), [(2, " have ended; this study has at most 4, so all are random."), (64, " have ended.")]
+    ("iterations", "said"), [(2, "; in this study, at most 4 will have, so no model is fitted."), (64, ".")]
 )
-def test_the_announcement_tells_until_when_configurations_are_random(iterations, said, tmp_path: Path):
+def test_the_announcement_says_when_the_model_starts(iterations, said, tmp_path: Path):
     for tuner in get_args(Tuner):
         study, out = write_study(tmp_path / tuner, iterations=1, tuner=tuner), StringIO()
         brackets, console = Brackets(25, 100, 2, iterations), Console(file=out, width=200)
         announce(study, load_table(), brackets, 0, WorkerOptions(), console)
         needed = observations_of_model(study.config_space)
-        sentence = f"Configurations are random until {needed} searches of the same number of epochs{said}"
+        until = f"Until {needed} searches of the same number of epochs have ended, all configurations but the first,"
+        sentence = f"{until} the default, are random{said}"
         assert (sentence in out.getvalue()) == (tuner != "random")
 
 

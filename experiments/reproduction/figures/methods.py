@@ -1,6 +1,6 @@
 """The comparisons of all one-shot methods as data, one per benchmark. They do not come from a paper."""
 
-from nasbench1shot1.experiments.reproduction.figures.parts import METHODS, Curve, Figure, Scale, space_panel
+from nasbench1shot1.experiments.reproduction.figures.parts import BELOW_FULL, METHODS, Curve, Figure, Scale, space_panel
 from nasbench1shot1.registry import BUILT_IN
 from nasbench1shot1.scales import SCALES
 
@@ -10,7 +10,6 @@ OF_OPERATIONS = ("pc-darts", "lambda-darts", "darts-minus", "oles", "is-darts", 
 """Methods that cannot search widths. A test compares both lists with the methods' `check_space`, which would have to
 import all optimizers here."""
 SEEDS = tuple(range(10))
-BELOW_FULL = ("medium", "quick")
 
 
 def methods_on(space: str) -> tuple[str, ...]:
@@ -35,7 +34,7 @@ def _comparison(where: str, *spaces: str, epochs: int | None = None) -> Figure:
         source="",
         title=f"one-shot methods on {where}",
         runs="search",
-        drawing="method_tables:MethodTable",
+        drawing="methods:MethodTable",
         full=Scale(panels, {"scale": "full", "threads": 1, "epochs": 50}, SEEDS),
         medium=Scale(panels, small["medium"], SEEDS),
         quick=Scale(panels, small["quick"], SEEDS),

@@ -1,18 +1,18 @@
-"""The figures and the table of NAS-Bench-1Shot1 (Zela, Siems and Hutter, ICLR 2020) as data.
+"""The figures and the table of NAS-Bench-1Shot1 (Zela, Siems and Hutter, ICLR 2020) as data, and further studies.
 
-Methods, spaces, epochs and seeds follow the paper's section 5 and appendix. The paper does not print
-the values of weight decay, nor cutout's size (16 pixels) and probability (1): they follow the scripts of the published
-code. The scripts apply cutout with probability 1 in every epoch, although the code intends the probability to grow.
-For figure 17, the paper samples 150 architectures of space 3 and trains each alone in the fixed-width network of the
-supernet. It states neither the number of epochs nor the optimizer; this package uses the settings of a search.
+Methods, spaces, epochs and seeds follow the paper's section 5 and appendix. The paper does not print the values of
+weight decay, nor cutout's size (16 pixels) and probability (1): they follow the scripts of the published code. The
+scripts apply cutout with probability 1 in every epoch, although the code intends the probability to grow. For figure
+17, the paper samples 150 architectures of space 3 and trains each alone in the fixed-width network of the supernet. It
+states neither the number of epochs nor the optimizer; this package uses the settings of a search.
 """
 
 from dataclasses import replace
 from typing import Any
 
 from nasbench1shot1.experiments.correlation.options import CONTROLLER
-from nasbench1shot1.experiments.reproduction.figures.methods import BELOW_FULL
 from nasbench1shot1.experiments.reproduction.figures.parts import (
+    BELOW_FULL,
     METHODS,
     SPACES,
     Curve,
@@ -290,4 +290,4 @@ PAPER_FIGURES = {
 """full: the paper's setting; quick: minutes to an hour on two CPU cores, too small to rank methods."""
 
 FURTHER_STUDIES = {"longer-searches": _longer_searches(), "tuners": _tuners()}
-"""Studies of the paper's methods that the paper does not have."""
+"""Further studies of the paper's methods, which are not in the paper."""

@@ -109,7 +109,7 @@ class Figure:
         source: its name in the paper; empty for a comparison that does not come from a paper.
         title: its subject.
         runs: the kind of the runs that it shows: a key of `kinds.KINDS`. Rankings need searches, and transfers studies.
-        drawing: the class that reads and draws the runs, as "module:Class" in this package.
+        drawing: the class that reads and draws the runs, as "module:Class" in the package `results`.
         full, quick: the runs at the largest and the smallest scale.
         pooling: the pooling of the runs of a curve. None: the figure has no curves of several runs.
         setting: the paper's setting in words, for titles of figures at the quick scale.
@@ -163,6 +163,8 @@ SPACES = {
 }
 """Names of spaces in titles; other spaces keep their registered names."""
 DATA_SETS = {"cifar10": "CIFAR-10", "cifar100": "CIFAR-100", "ImageNet16-120": "ImageNet16-120"}
+BELOW_FULL = ("medium", "quick")
+"""The scales below the largest at which one-shot methods are compared."""
 METHODS = {"darts": "DARTS", "gdas": "GDAS", "pc-darts": "PC-DARTS", "enas": "ENAS", "random-ws": "Random WS"}
 """Names of one-shot optimizers in legends."""
 LABELS = {

@@ -1,5 +1,6 @@
-"""What the finished runs of a figure show: CSV files, a picture and a summary on the screen.
+"""Results of the finished runs of figures: CSV files, pictures and summaries on the screen.
 
-`base` has what all results have in common. Each of the other files draws one kind of figure; a `Figure` of the sibling
-package `figures` names its class as its `drawing`.
+- `base`: what all results share. A `Figure` names its class of results as its `drawing`.
+- NAS-Bench-1Shot1: `regrets`, `rankings`, `trajectories`, `importances`, `transfers`, `proxies`.
+- Other papers: `black_box`, `nasbench201`, `nats_bench`. Own studies: `methods`, `collapse`.
 """

@@ -16,7 +16,7 @@ from nasbench1shot1.display.style import AnyStyle, Spread
 from nasbench1shot1.experiments.reproduction.figures.parts import Curve, Figure, Panel, Pooling
 from nasbench1shot1.experiments.reproduction.kinds import FigureJob
 from nasbench1shot1.ground.plugins import imported
-from nasbench1shot1.ground.text import counted, counted_range, fit_borders, markdown_table
+from nasbench1shot1.ground.text import counted, counted_range, fit_columns, markdown_table
 from nasbench1shot1.one_shot_search.captions import table_text
 from nasbench1shot1.runs.record import RunRecord
 from nasbench1shot1.tables.table import Table
@@ -123,16 +123,12 @@ class Results(ABC):
         """Print a summary."""
         from rich.table import Table as Screen
 
-        headings, rows = self.headings(), self.rows()
         screen = Screen()
-        for heading in headings:
+        for heading in self.headings():
             screen.add_column(heading, overflow="fold", no_wrap=heading in self.WHOLE)
-        for row in rows:
+        for row in self.rows():
             screen.add_row(*row)
-        fit_borders(screen, console)
-        room = console.width - (2 * len(headings) if screen.box is None else 3 * len(headings) + 1)
-        for column, width in zip(screen.columns, _widths(list(zip(headings, *rows, strict=True)), room), strict=True):
-            column.width = width
+        fit_columns(screen, console)
         console.print(screen)
         for note in self.notes():
             console.print(note, highlight=False, soft_wrap=True)
@@ -280,26 +276,6 @@ def with_spread(mean: float, spread: float, digits: int = 2, scale: float = 100.
         return "undefined"
     value = f"{scale * mean:.{digits}f}"
     return f"{value}{unit}" if isnan(spread) else f"{value} ± {scale * spread:.{digits}f}{unit}"
-
-
-def _widths(columns: Sequence[Sequence[str]], total: int) -> list[int | None]:
-    """Return the widths of columns that do not break words; None for each if the total width does not allow it.
-
-    Columns on the left are the first to get the width that remains, to have their cells on one line.
-    """
-    spare = total - sum(map(_longest_word, columns))
-    if spare < 0:
-        return [None] * len(columns)
-    widths = list[int | None]()
-    for column in columns:
-        added = min(spare, max(map(len, column)) - _longest_word(column))
-        widths.append(_longest_word(column) + added)
-        spare -= added
-    return widths
-
-
-def _longest_word(column: Sequence[str]) -> int:
-    return max(len(word) for cell in column for word in cell.split() or [""])
 
 
 def in_front(frame: pandas.DataFrame, **columns: Any) -> pandas.DataFrame:

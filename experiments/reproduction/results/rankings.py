@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,7 +21,6 @@ from nasbench1shot1.ground.text import counted
 from nasbench1shot1.one_shot_search.captions import scale_text
 from nasbench1shot1.one_shot_search.record import open_search
 from nasbench1shot1.registry import search_space
-from nasbench1shot1.runs.record import RunRecord
 from nasbench1shot1.tables.columns import source_text
 from nasbench1shot1.tables.table import Table
 
@@ -155,7 +153,7 @@ class RankingCurves(CurveResults):
         ax.grid(alpha=0.25)
 
     def _title(self) -> str:
-        configs = [open_search(run.folder.parents[2] / searched_name(run)).config for run in self.runs]
+        configs = [open_search(run.folder.parents[2] / run.searched_job).config for run in self.runs]
         size = f"{counted(configs[0]['epochs'], 'epoch')}, {self.seeds_text}"
         return self.title(scale_text(configs), size)
 
@@ -193,8 +191,3 @@ def _correlations(ranking: Ranking, table: Table) -> pandas.DataFrame:
             ]
             rows.append((epoch, truth.budget, truth.split, *values, int(known.sum()), truth.measured_share))
     return pandas.DataFrame(rows, columns=[*KEYS, *(f"spearman_{name}" for name in LABELS), "n", "measured"])
-
-
-def searched_name(ranking: RunRecord) -> str:
-    """Return the name of the job whose weights a ranking of a figure evaluates; the figure may have moved."""
-    return "/".join(Path(ranking.config["run"]).parts[-3:])
