@@ -54,7 +54,7 @@ def test_the_regrets_of_equal_parameters_and_of_half_of_the_cells_are_those_of_t
     assert f"draws an encoding of s1 at random has an expected regret of {100 * encodings.mean():.1f} %" in page
     elsewhere = {
         "docs/compare.md": f"{len(encodings):,} encodings of s1 at random therefore has an expected regret of {{}},",
-        "README.md": "over all cells of s1, and {} over all encodings, from which searches choose",
+        "README.md": "over all encodings, from which searches choose, it is {}",
     }
     for name, said in elsewhere.items():
         assert said.format(f"{100 * encodings.mean():.2f} %") in " ".join((CHECKOUT / name).read_text().split())
