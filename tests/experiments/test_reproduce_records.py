@@ -1,13 +1,17 @@
 """The records of a figure's runs in one file: equal pictures elsewhere, continuing, partial studies, damaged files."""
 
+import json
 import lzma
 import random
 import shutil
 import tarfile
+from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
+from conftest import CHECKOUT
 from made_records import read_packed_files, write_packed, write_records
 from refusals import refuses
 from tiny_figures import ARGUMENTS, JOBS, STEM, reproduce, run_jobs_here, shrink
@@ -15,6 +19,8 @@ from tiny_figures import ARGUMENTS, JOBS, STEM, reproduce, run_jobs_here, shrink
 from nasbench1shot1.display.canvas import Canvas
 from nasbench1shot1.experiments.reproduction import records
 from nasbench1shot1.experiments.reproduction.figure_jobs import Reproduction
+from nasbench1shot1.experiments.reproduction.figures.parts import METHODS
+from nasbench1shot1.experiments.reproduction.records import read_packed
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, OutOfDomainError, UserError
 from nasbench1shot1.jobs import pool
 from nasbench1shot1.one_shot_search.record import PARAMETERS
@@ -271,3 +277,20 @@ def _call(out: Path, **options) -> None:
 
     only = ARGUMENTS[ARGUMENTS.index("--only") + 1].split(",")
     call("figure12", scale="quick", only=only, out=out, **{"epochs": 2, **options})
+
+
+def test_the_page_has_the_shipped_searches_at_the_medium_scale():
+    """The table of docs/reproduced.md, "The medium scale on s1"."""
+    docs = CHECKOUT / "docs"
+    runs = read_packed(docs / "records" / "figure2-s1-medium.tar.xz").runs
+    page, cells = (docs / "reproduced.md").read_text(), []
+    for curve, label in METHODS.items():
+        found = [runs[f"s1/{curve}/seed-{seed}"]["metrics.jsonl"].splitlines() for seed in (0, 1, 3)]
+        searches = [[json.loads(line) for line in lines] for lines in found]
+        hashes = [[line["cell_hash"] for line in lines] for lines in searches]
+        regrets = [f"{100 * lines[-1]['test_regret']:.2f}" for lines in searches]
+        changes = [str(sum(a != b for a, b in pairwise(own))) for own in hashes]
+        (row,) = (line for line in page.splitlines() if line.startswith(f"| {label} ("))
+        assert row.endswith(f"| {' | '.join(regrets + changes)} |")
+        cells += [own[-1] for own in hashes if curve in ("darts", "gdas", "pc-darts")]
+    assert len(runs) == 15 and sum(count for _, count in Counter(cells).most_common(2)) == 7
