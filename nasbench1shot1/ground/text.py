@@ -84,7 +84,7 @@ def row_printer(console: "Console", heading: str) -> Callable[[str], None]:
 def fit_columns(table: "Table", console: "Console") -> None:
     """Keep the words of a table whole if the console is wide enough, if necessary by removing the table's borders.
 
-    Columns on the left are the first to get the width that remains, to have their cells on one line.
+    The width that remains first goes to columns that need least of it to have their cells on one line.
     """
     from rich.measure import measure_renderables
 
@@ -95,9 +95,10 @@ def fit_columns(table: "Table", console: "Console") -> None:
     if spare < 0:
         table.box, table.padding = None, (0, 2, 0, 0)
         spare += len(least) + 1
-    for column, width, needed in zip(table.columns, widths, least, strict=True) if spare >= 0 else ():
-        added = min(spare, width.maximum - needed)
-        column.width = needed + added
+    wanted = [width.maximum - needed for width, needed in zip(widths, least, strict=True)]
+    for number in sorted(range(len(least)), key=wanted.__getitem__) if spare >= 0 else ():
+        added = min(spare, wanted[number])
+        table.columns[number].width = least[number] + added
         spare -= added
 
 
