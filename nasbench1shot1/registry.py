@@ -136,7 +136,7 @@ def search_space(name: str) -> "SearchSpace":
 
 
 def _space(name: str, listed: Callable[[], Iterable[str]] | None = None) -> "SearchSpace":
-    """Return a search space by name or id; the error for an unknown name lists all names, or those of `listed`."""
+    """Return a search space by name or id; `listed` returns the names that the error for an unknown name lists."""
     if not GROUPS["search_spaces"].is_built_in(name) and name not in (known := names("search_spaces")):
         for short in known:
             found = GROUPS["search_spaces"].load(short)

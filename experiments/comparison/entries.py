@@ -155,7 +155,10 @@ class Entry(ABC):
 
     @property
     def length_and_size(self) -> str:
-        """The number of epochs and the size of one-shot searches, in words; empty for other runs."""
+        """The number of epochs and the size of one-shot searches, in words; empty for other runs.
+
+        For searches without a scale, such as loops of users, it has the notes that were recorded.
+        """
         return ""
 
     @property
@@ -285,18 +288,14 @@ class SearchEntry(Entry):
         return found
 
     @property
-    def length_and_size(self) -> str:
-        """See `Entry`."""
-        return self._length_and_size() if self.scale is not None else ""
-
-    @property
     def setting(self) -> str:
         """See `Entry`."""
         seeds = [config["seed"] for config in self.configs if config.get("seed") is not None]
-        return "; ".join(filter(None, [_seeds(seeds), self._length_and_size()]))
+        return "; ".join(filter(None, [_seeds(seeds), self.length_and_size]))
 
-    def _length_and_size(self) -> str:
-        """Return the number of epochs and the size of searches, or the notes of loops of other programs."""
+    @property
+    def length_and_size(self) -> str:
+        """See `Entry`."""
         run = self.runs[0]
         most = "at most " if run.config.get("early_stopping") else ""
         epochs = "" if run.planned_epochs is None else f"{most}{counted(run.planned_epochs, 'epoch')}"

@@ -21,7 +21,6 @@ from nasbench1shot1.experiments.comparison.drawing import (
     progress_text,
     tasks_figure,
 )
-from nasbench1shot1.experiments.comparison.entries import EPOCHS
 from nasbench1shot1.experiments.comparison.measures import interval_name
 from nasbench1shot1.experiments.comparison.overviews import (
     critical_difference_figure,
@@ -115,7 +114,7 @@ def _results(comparison: Comparison, width: int) -> Screen:
         columns[f"after\n{common_time_text(comparison)}"] = "common_mean"
     if width >= WIDEST:
         columns |= {"std": "final_std", "anytime": "anytime_mean"}
-        columns |= {} if comparison.over == EPOCHS else {"anytime,\nlog axis": "log_anytime_mean"}
+        columns |= {"anytime,\nlog axis": "log_anytime_mean"} if comparison.has_log_areas else {}
     for name in ("n", f"mean\n[{interval}]" if any(n > 1 for n in counts) else "mean", *columns):
         screen.add_column(name, justify="right", no_wrap=True)
     rows = comparison.results.to_dict("records")

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nasbench1shot1.experiments.comparison.drawing import Tasks, objective_text, progress_text
-from nasbench1shot1.experiments.comparison.entries import CLOCK_WORDS, EPOCHS
+from nasbench1shot1.experiments.comparison.entries import CLOCK_WORDS
 from nasbench1shot1.experiments.comparison.overall import AverageRanks
 from nasbench1shot1.experiments.comparison.rank_tests import FEWEST, SIGNIFICANT
 from nasbench1shot1.experiments.comparison.sentences import (
@@ -201,7 +201,7 @@ def _has_measure(comparison: Comparison, name: str) -> bool:
     _, prefix, statistic, moment = COLUMNS[name]
     if moment == COMMON and not comparison.ends_differ:
         return False
-    if moment == LOG_ANYTIME and comparison.over == EPOCHS:  # epochs are drawn on a linear axis
+    if moment == LOG_ANYTIME and not comparison.has_log_areas:
         return False
     return moment == END or bool(comparison.results[f"{prefix}_{statistic}"].notna().any())
 
@@ -301,7 +301,7 @@ def _anytime_sentence(tasks: Tasks) -> str:
     known = {name: text for name, text in ranges.items() if text}
     if not known:
         return ""
-    logarithmic = "; log axis: the same on a logarithmic axis" if next(iter(tasks.values())).over != EPOCHS else ""
+    logarithmic = "; log axis: the same on a logarithmic axis" if next(iter(tasks.values())).has_log_areas else ""
     return f"Anytime: area under the curve {_by_task(known, tasks)}, divided by the length of the range{logarithmic}."
 
 

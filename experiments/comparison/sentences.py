@@ -50,7 +50,7 @@ def different_settings_text(comparison: Comparison) -> str:
     """Return the lengths and sizes of one-shot searches in sentences if they differ; else an empty string."""
     found: dict[str, list[str]] = {}
     for of in comparison.contenders:
-        if of.entry.length_and_size:
+        if of.entry.length_and_size and of.entry.scale is not None:
             found.setdefault(of.entry.length_and_size, []).append(of.label)
     if len(found) < 2:
         return ""

@@ -225,6 +225,11 @@ class Comparison(Displayed):
         return found
 
     @property
+    def has_log_areas(self) -> bool:
+        """Whether tables show anytime regrets on a logarithmic axis: not over epochs, which are not a time."""
+        return self.over != EPOCHS
+
+    @property
     def moments(self) -> list[str]:
         """The moments at which regrets are compared."""
         return [moment for moment in MEASURES if moment != COMMON or self.over in CLOCKS]

@@ -12,7 +12,6 @@ import docstring_parser
 from nasbench1shot1.ground.errors import flag
 from nasbench1shot1.registry import listed_names
 from nasbench1shot1.runs.options import Names, annotated_types
-from nasbench1shot1.tables.names import available_tables
 
 T = TypeVar("T")
 _POSITIONAL, _HIDDEN = "positional", "hidden"
@@ -68,7 +67,9 @@ class Option:
 
     def lists(self, value: str) -> bool:
         """Return whether a value is among the option's registered names or choices, or is the name of a table."""
-        if self.name == "table":
+        if self.name == "table":  # help does not list tables, which are many
+            from nasbench1shot1.tables.names import available_tables
+
             return value in available_tables()
         return value in (listed_names(self.names.group) if self.names else self.choices)
 

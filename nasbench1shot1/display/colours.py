@@ -59,8 +59,8 @@ colour with an older one, and some one-shot methods share one with a black-box o
 in their dashes (`curve_styles`).
 """
 FURTHER_METHODS = (WINE, INDIGO, PURPLE, BROWN, SKY, ORANGE, PINK, GREEN, VERMILION, BLUE, GREY, BLACK)
-"""Colours of methods that are not built in, in the order of their use: those of the built-in methods that are compared
-least come first."""
+"""Colours for methods that are not built in, in the order in which they are assigned. Colours of built-in methods that
+are seldom compared come first."""
 DATA_SETS = {"cifar10": "#5f7a8a", "cifar100": "#808000", "ImageNet16-120": "#17becf"}
 """Colours of data sets; no method has one of them."""
 MOST_CURVES = 5
