@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from nasbench1shot1.architecture import Architecture, parsed
-from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError
+from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError, UserError
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.runs.folder import damaged_file_error
 from nasbench1shot1.runs.record import has_type
@@ -285,6 +285,26 @@ def common_baseline(found: Mapping[str, Baseline | None]) -> Baseline | None:
                 "bounds"
             )
     return one
+
+
+def mean_regret_of(
+    space: str, dataset: str | None, table: Table, within: Bounds | None = None, guide: str | None = None
+) -> float | None:
+    """Return the mean test regret of the networks of a space; None if the table does not have it.
+
+    Args:
+        space: the name of the space, as in the text of its architectures.
+        dataset: the data set of the search. Default: the table's only one.
+        table: the table that scores the search.
+        within: bounds of the search, resolved (`Table.resolve`).
+        guide: the metric that guides the search; the regret is in the unit of the metric that judges it. Default:
+            validation accuracy, judged by test accuracy as a fraction.
+    """
+    try:
+        objective = table.objective(dataset, guide)
+        return table.mean_regret(space, metric=objective.test_metric, dataset=objective.test, within=within)
+    except UserError:  # a table without test accuracy, or of another space
+        return None
 
 
 def _score(arch: Any, table: Table, objective: Objective, within: Bounds | None, reference: str | None = None) -> Score:

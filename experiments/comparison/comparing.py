@@ -10,7 +10,7 @@ from nasbench1shot1.display.axes import AxesList, checked_axes, checked_axes_lis
 from nasbench1shot1.display.colours import Colors, checked_labels
 from nasbench1shot1.display.curves import Trace, checked_spread
 from nasbench1shot1.display.style import AnyStyle, Spread, look
-from nasbench1shot1.evaluator import Baseline, common_baseline
+from nasbench1shot1.evaluator import Baseline, common_baseline, mean_regret_of
 from nasbench1shot1.experiments.comparison.entries import Entry, Over
 from nasbench1shot1.experiments.comparison.opening import (
     axis_of,
@@ -24,7 +24,6 @@ from nasbench1shot1.experiments.comparison.statistics import Comparison, Contend
 from nasbench1shot1.experiments.comparison.tasks import TaskComparison
 from nasbench1shot1.experiments.rescoring import recorded_table, warn_of_other_values
 from nasbench1shot1.ground.errors import UserError
-from nasbench1shot1.one_shot_search.regret_curve import mean_regret_of
 from nasbench1shot1.reference_points import NO_REGRETS, Asked, MarkedRegrets, marked_regrets
 from nasbench1shot1.registry import check_trusted, import_trusted, search_space
 from nasbench1shot1.runs.folder import CONFIG

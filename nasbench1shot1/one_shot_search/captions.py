@@ -47,6 +47,15 @@ def is_estimated(table: "Table | None", dataset: str | None, split: str) -> bool
     return False
 
 
+def source_elsewhere(table: "Table | None", dataset: str) -> str:
+    """Return in brackets whether the test regrets on another data set are measured; empty if that is unknown."""
+    with suppress(UserError):  # a table without this data set
+        if table is not None:
+            objective = table.objective(dataset)
+            return f" ({table.about(objective.test_metric, objective.test).provenance})"
+    return ""
+
+
 def scale_text(configs: Sequence[Mapping[str, Any]]) -> str:
     """Return the size of searches, from their configurations, and the non-default options that all of them share."""
     config, *others = configs

@@ -6,7 +6,6 @@ and Yang 2020, section 5).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -21,8 +20,8 @@ from nasbench1shot1.display.curves import Pooled, describe_band, draw_curve, dra
 from nasbench1shot1.display.data import note_drawn
 from nasbench1shot1.display.marked_networks import draw_marked
 from nasbench1shot1.display.style import AnyStyle, Spread, tone, tones
-from nasbench1shot1.evaluator import Baseline
-from nasbench1shot1.ground.errors import InvalidInputError, UserError
+from nasbench1shot1.evaluator import Baseline, mean_regret_of
+from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.ground.text import percent
 from nasbench1shot1.one_shot_search.captions import (
     is_estimated,
@@ -30,6 +29,7 @@ from nasbench1shot1.one_shot_search.captions import (
     provenance,
     scale_text,
     selection_text,
+    source_elsewhere,
     table_text,
 )
 from nasbench1shot1.one_shot_search.entropy import entropies
@@ -39,7 +39,6 @@ from nasbench1shot1.reference_points import Asked, marked_regrets
 
 if TYPE_CHECKING:
     from nasbench1shot1.display.axes import Axes, Figure
-    from nasbench1shot1.tables.bounds import Bounds
     from nasbench1shot1.tables.table import Table
 
 TEST, VALIDATION, ERROR = CURVES = ("test_regret", "validation_regret", "one_shot_validation_error")
@@ -427,35 +426,6 @@ def baseline_of(run: SearchRecord, table: "Table", space: str) -> Baseline | Non
     if run.baseline is None or run.config["table_id"] == table.id:
         return run.baseline
     return Baseline.of(space, table, run.baseline.bounds, run.config["dataset"])
-
-
-def mean_regret_of(
-    space: str, dataset: str | None, table: "Table", within: "Bounds | None" = None, guide: str | None = None
-) -> float | None:
-    """Return the mean test regret of the networks of a space; None if the table does not have it.
-
-    Args:
-        space: the name of the space, as in the text of its architectures.
-        dataset: the data set of the search. Default: the table's only one.
-        table: the table that scores the search.
-        within: bounds of the search, resolved (`Table.resolve`).
-        guide: the metric that guides the search; the regret is in the unit of the metric that judges it. Default:
-            validation accuracy, judged by test accuracy as a fraction.
-    """
-    try:
-        objective = table.objective(dataset, guide)
-        return table.mean_regret(space, metric=objective.test_metric, dataset=objective.test, within=within)
-    except UserError:  # a table without test accuracy, or of another space
-        return None
-
-
-def source_elsewhere(table: "Table | None", dataset: str) -> str:
-    """Return in brackets whether the test regrets on another data set are measured; empty if that is unknown."""
-    with suppress(UserError):  # a table without this data set
-        if table is not None:
-            objective = table.objective(dataset)
-            return f" ({table.about(objective.test_metric, objective.test).provenance})"
-    return ""
 
 
 def _label(found: AnytimeRegret, regret: str, where: str, table: "Table | None", dataset: str | None) -> str:

@@ -9,13 +9,13 @@ from typing import Any, Literal
 from rich.console import Console
 
 from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.evaluator import Baseline
+from nasbench1shot1.evaluator import Baseline, mean_regret_of
 from nasbench1shot1.ground.files import picture_name
 from nasbench1shot1.ground.notebooks import console_or_new
 from nasbench1shot1.ground.progress import ProgressDisplay
 from nasbench1shot1.ground.text import counted, duration, line_printer, percent, row_printer
 from nasbench1shot1.images.data_sets import CIFAR10
-from nasbench1shot1.one_shot_search.captions import is_estimated, option_texts
+from nasbench1shot1.one_shot_search.captions import is_estimated, option_texts, source_elsewhere
 from nasbench1shot1.one_shot_search.early_stopping import returned_epoch
 from nasbench1shot1.one_shot_search.estimate import expected_seconds
 from nasbench1shot1.one_shot_search.events import describe_decisions, phase_starts
@@ -23,7 +23,6 @@ from nasbench1shot1.one_shot_search.group import SearchGroup
 from nasbench1shot1.one_shot_search.kept_weights import kept_epochs
 from nasbench1shot1.one_shot_search.options import non_default_options
 from nasbench1shot1.one_shot_search.record import CELLS, FIGURE, SELECTED_EPOCH, Run, SearchRecord
-from nasbench1shot1.one_shot_search.regret_curve import mean_regret_of, source_elsewhere
 from nasbench1shot1.one_shot_search.state import SearchState
 from nasbench1shot1.registry import SCRIPT
 from nasbench1shot1.runs.folder import WEIGHTS

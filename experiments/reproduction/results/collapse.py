@@ -30,6 +30,7 @@ from nasbench1shot1.display.colours import (
 )
 from nasbench1shot1.display.curves import Pooled, describe_band, draw_curve, pool_values
 from nasbench1shot1.display.style import AnyStyle
+from nasbench1shot1.evaluator import mean_regret_of
 from nasbench1shot1.experiments.comparison.rank_tests import SIGNIFICANT, rank_tests
 from nasbench1shot1.experiments.reproduction.figures.collapse import BASE, SHORTER
 from nasbench1shot1.experiments.reproduction.figures.parts import Panel
@@ -39,7 +40,7 @@ from nasbench1shot1.ground.text import counted, counted_range
 from nasbench1shot1.nasbench201.architecture import EDGES, NONE, OPERATIONS, EdgeArchitecture
 from nasbench1shot1.one_shot_search.captions import provenance, scale_text
 from nasbench1shot1.one_shot_search.record import Run
-from nasbench1shot1.one_shot_search.regret_curve import MEAN_LABEL, MEAN_LOOK, draw_mean_regret, mean_regret_of
+from nasbench1shot1.one_shot_search.regret_curve import MEAN_LABEL, MEAN_LOOK, draw_mean_regret
 from nasbench1shot1.tables.table import Table
 
 if TYPE_CHECKING:

@@ -23,13 +23,14 @@ from nasbench1shot1.display.canvas import Canvas
 from nasbench1shot1.display.colours import BLACK, curve_styles
 from nasbench1shot1.display.curves import LEVEL_COLOUR, Pooled, log_floor, pool_values
 from nasbench1shot1.display.style import AnyStyle, tone, tones
+from nasbench1shot1.evaluator import mean_regret_of
 from nasbench1shot1.experiments.comparison.rank_tests import SIGNIFICANT, rank_tests
 from nasbench1shot1.experiments.reproduction.figures.parts import Panel
 from nasbench1shot1.experiments.reproduction.results.base import CurveResults, Found, in_front
 from nasbench1shot1.experiments.rescoring import rescore
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.one_shot_search.captions import provenance, scale_text
-from nasbench1shot1.one_shot_search.regret_curve import MEAN_LABEL, MEAN_LOOK, mean_regret_of, other_regrets
+from nasbench1shot1.one_shot_search.regret_curve import MEAN_LABEL, MEAN_LOOK, other_regrets
 
 if TYPE_CHECKING:
     from nasbench1shot1.display import axes

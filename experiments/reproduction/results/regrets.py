@@ -21,6 +21,7 @@ from nasbench1shot1.display.canvas import Canvas
 from nasbench1shot1.display.colours import LINES, METHODS, MOST_BANDS, curve_styles
 from nasbench1shot1.display.curves import draw_curve
 from nasbench1shot1.display.style import AnyStyle
+from nasbench1shot1.evaluator import mean_regret_of
 from nasbench1shot1.experiments.reproduction.figures.parts import Curve, Figure, Panel
 from nasbench1shot1.experiments.reproduction.results.base import CurveResults, epochs_text, in_front, with_spread
 from nasbench1shot1.experiments.rescoring import rescore
@@ -32,7 +33,6 @@ from nasbench1shot1.one_shot_search.regret_curve import (
     AnytimeRegret,
     anytime_regret,
     draw_mean_regret,
-    mean_regret_of,
 )
 
 if TYPE_CHECKING:
