@@ -231,8 +231,8 @@ CLAIMS = (
             ends=ends_at(str(CELLS["all skip"])),
             claimed="3 of 3 runs",
         ),
-        "The searches of 50 epochs at the quick scale augment the images of Λ, as published. They belong to a smaller "
-        "study, which varies settings on which the collapse may depend (docs/nasbench201_search.md).",
+        "The searches of 50 epochs at the quick scale augment the images of Λ, as published. They belong to a study "
+        "that varies settings on which the collapse may depend (docs/nasbench201_search.md).",
     ),
     _claim(
         "201-table5-one-shot",

@@ -165,8 +165,8 @@ CLAIMS = (
             paper={**PAPER, "architectures": "all"},
             command="nb1shot1 reproduce figure3 --pack records/figure3.tar.xz",
             how="The correlations are averaged over the seeds at every ranked epoch. The value is the mean that is "
-            "farthest from the middle of the claimed range. Epochs with an undefined correlation are left out; then "
-            "the claim cannot be confirmed.",
+            "farthest from the middle of the claimed range. If a correlation is undefined, its epoch is left "
+            "out, and the claim cannot be confirmed.",
             curves=tuple(product(SPACES, ("darts", "pc-darts", "gdas", "random-ws"))),
             limits=(-0.25, 0.3),
         ),
@@ -230,8 +230,8 @@ CLAIMS = (
             paper={"evaluations": 280},
             command="nb1shot1 reproduce nas101-figure7 --space s1 --evaluations 280 --pack records/s1.tar.xz, and "
             "likewise for s2 and s3",
-            how="The mean final regrets are compared by bootstrap over the searches. Every search has 280 trainings, "
-            "as in the published scripts.",
+            how="The mean final regrets are compared by bootstrap over the searches. The verdict is based on searches "
+            "of 280 trainings, as in the published scripts; other searches are only shown for comparison.",
             pairs=pairs(SPACES, "regularized-evolution", ("random", "reinforce", "hyperband", "bohb", "tpe", "smac")),
         ),
         "Most of the 280 trainings of Hyperband and BOHB are short, so their searches take less simulated time. "

@@ -27,8 +27,9 @@ nb1shot1 claims --records docs/records --out docs/claims.md
 ```
 
 To update a verdict, run the command of the claim, for example on a GPU, and add the folder that contains its records
-to `--records`. Runs of different scales, and runs that were scored on different tables, are never pooled: they have
-separate rows.
+to `--records`. A verdict requires {FEWEST_SEEDS} seeds of each one-shot method; where a figure has fewer by default,
+add `--seeds 0-{FEWEST_SEEDS - 1}`. Runs of different scales, and runs that were scored on different tables, are never
+pooled: they have separate rows.
 
 ```bash
 nb1shot1 reproduce figure2 --pack records/figure2.tar.xz

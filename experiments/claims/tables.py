@@ -1,7 +1,7 @@
 """Tests of claims on the tables and spaces themselves: counts, known architectures, correlations and means."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -196,13 +196,15 @@ def top_correlations(name: str, share: float = 0.01) -> Sequence[Row]:
 
 def consistency(one: str, other: str) -> Sequence[Row]:
     """Return by how much Spearman's ρ of two data sets' test accuracies is higher in one table than in another."""
-    rows = []
+    tables, rows = (_table(one), _table(other)), []
     for dataset in ("cifar100", "ImageNet16-120"):
         first, second = (
             correlation(*(_ranks(found.column(of, "test").accuracy) for of in ("cifar10", dataset)))
-            for found in map(Measurements, map(_table, (one, other)))
+            for found in map(Measurements, tables)
         )
-        rows.append(_fall(f"CIFAR-10 and {DATA_SETS[dataset]}", first, second, len(_table(one)), _table(one)))
+        row = _fall(f"CIFAR-10 and {DATA_SETS[dataset]}", first, second, min(map(len, tables)), tables[0])
+        n, ids = (" and ".join(texts) for texts in ([f"{len(of):,}" for of in tables], [of.id for of in tables]))
+        rows.append(replace(row, n=f"{n} architectures", table=ids))
     return rows
 
 

@@ -103,7 +103,7 @@ class Reproduce:
     repeats: int | None = None
     """Number of searches of every black-box study. Default: set by the figure."""
     join: tuple[Path, ...] = ()
-    """Folders of finished runs to add: black-box studies (nb1shot1 blackbox) to figure5, figure14 or figure15;
+    """Folders of finished runs to add: black-box studies (nb1shot1 blackbox) to figure5, figure14, figure15 or tuners;
     one-shot searches, or a whole nats-figure7, to nats-table4 (nats-figure7-size to nats-table4-size)."""
     device: Device = "auto"
     """Device; auto selects GPUs if there are any, and cuda uses all of them."""
