@@ -10,6 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 from unittest.mock import Mock
 
+import numpy as np
 import pytest
 from conftest import CHECKOUT
 from made_records import read_packed_files, write_packed, write_records
@@ -17,13 +18,16 @@ from refusals import refuses
 from tiny_figures import ARGUMENTS, JOBS, STEM, reproduce, run_jobs_here, shrink
 
 from nasbench1shot1.display.canvas import Canvas
+from nasbench1shot1.experiments.comparison.rank_tests import rank_tests
 from nasbench1shot1.experiments.reproduction import records
 from nasbench1shot1.experiments.reproduction.figure_jobs import Reproduction
 from nasbench1shot1.experiments.reproduction.figures.parts import METHODS
 from nasbench1shot1.experiments.reproduction.records import read_packed
+from nasbench1shot1.experiments.reproduction.results.methods import RANDOM, SAMPLED, random_regrets
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, OutOfDomainError, UserError
 from nasbench1shot1.jobs import pool
 from nasbench1shot1.one_shot_search.record import PARAMETERS
+from nasbench1shot1.tables.table import load_table
 
 EPOCHS = ("--epochs", "2")
 
@@ -277,6 +281,38 @@ def _call(out: Path, **options) -> None:
 
     only = ARGUMENTS[ARGUMENTS.index("--only") + 1].split(",")
     call("figure12", scale="quick", only=only, out=out, **{"epochs": 2, **options})
+
+
+@pytest.mark.parametrize(
+    ("file", "values"),
+    [
+        ("methods", {"gdas": "0.011", "gdas, pc-darts": "0.011", "enas": "0.016"}),
+        ("figure3-s1", {"random-ws": "0.011", "pc-darts, random-ws": "0.023", "gdas": "0.68", "enas": "0.096"}),
+    ],
+)
+def test_the_page_has_the_rank_tests_of_both_sets_of_searches_on_s1(file, values):
+    """The p-values of docs/reproduced.md, "Figure 2"."""
+    runs = read_packed(CHECKOUT / "docs" / "records" / f"{file}.tar.xz").runs
+    finals = {
+        curve: np.array([last_line(runs[f"s1/{curve}/seed-{seed}"])["test_regret"] for seed in range(10)])
+        for curve in METHODS
+    }
+    tests = rank_tests({**finals, RANDOM: random_regrets(load_table(), "s1", None, 1)[:SAMPLED]}, "final")
+    by_pair = {
+        ", ".join(of for of in pair if of != RANDOM): p
+        for *pair, p in tests[["first", "second", "p_holm"]].itertuples(index=False)
+    }
+    assert {pair for pair, p in by_pair.items() if p < 0.05} == {pair for pair, p in values.items() if float(p) < 0.05}
+    assert {pair: float(f"{by_pair[pair]:.2g}") for pair in values} == {pair: float(p) for pair, p in values.items()}
+    page = " ".join((CHECKOUT / "docs" / "reproduced.md").read_text().split())
+    assert all(p in page for p in values.values())
+    if file == "figure3-s1":
+        assert all(f"{100 * values.mean():.2f} % ({METHODS[curve]})" in page for curve, values in finals.items())
+
+
+def last_line(files) -> dict:
+    """The last line of the metrics of a packed search."""
+    return json.loads(files["metrics.jsonl"].splitlines()[-1])
 
 
 def test_the_page_has_the_shipped_searches_at_the_medium_scale():
