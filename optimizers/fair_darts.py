@@ -115,14 +115,9 @@ class FairDARTS(GradientOptimizer):
 
         The published code computes the gradients of both in one pass, so neither sees the step of the other.
         """
-        import torch
-
         if self.hyperparameters.is_single_level:
             step = replace(step, architecture_batch=step.weight_batch)
-            noise = self.generator.get_state()
-            with torch.no_grad():
-                self._before = self.mixing()
-            self.generator.set_state(noise)  # the step of Λ draws the same noise, as in one pass
+            self._before = self.next_mixing()  # the step of Λ draws the same noise, as in one pass
         super().architecture_step(step)
 
     def weight_mixing(self) -> Mixing:

@@ -110,6 +110,8 @@ class GradientHyperparameters(AdamHyperparameters):
         self._check_term()
         self._check_rule()
         self._check_costs()
+        if self.update != "first-order":
+            self.check_not_flooded(option("update", self.update))
         if not 0 < self.temperature_min <= self.temperature_max < math.inf:
             raise InvalidInputError(
                 f"the temperature cannot fall from {option('temperature_max', self.temperature_max)} to "
@@ -140,10 +142,10 @@ class GradientHyperparameters(AdamHyperparameters):
             )
 
     def check_not_flooded(self, name: str) -> None:
-        """Raise InvalidInputError for flooding; `name` is a method that compares gradients of the weights' loss."""
+        """Raise InvalidInputError for flooding; `name` is a method or update that uses the weights' gradients."""
         if self.flooding:
             raise InvalidInputError(
-                f"{option('flooding', self.flooding)} can reverse the gradients that {name} compares: remove it"
+                f"{option('flooding', self.flooding)} can reverse the gradients that {name} uses: remove it"
             )
 
     def _check_term(self) -> None:
@@ -321,6 +323,16 @@ class GradientOptimizer(AdamOptimizer):
         """Return the relaxation of Λ at this epoch's temperature, with its noise, if any."""
         return self._relax(self.generator)
 
+    def next_mixing(self) -> Mixing:
+        """Return the mixing weights that the next call of `mixing` returns, without a gradient."""
+        import torch
+
+        noise = self.generator.get_state()
+        with torch.no_grad():
+            mixing = self.mixing()
+        self.generator.set_state(noise)
+        return mixing
+
     def evaluation_mixing(self) -> Mixing:
         """Return the relaxation without noise, or with noise if `evaluation_noise` is set."""
         return self._relax(self.generator if self.hyperparameters.evaluation_noise else None)
@@ -372,7 +384,7 @@ class GradientOptimizer(AdamOptimizer):
         update = UPDATES[self.hyperparameters.update]
         of_mixing = (update if terms is None else partial(update, neumann_terms=terms))(step, passed, leaves)
         if self.hyperparameters.rule == "exponentiated-gradient":
-            self._exponentiate(of_mixing)
+            self._exponentiate(tensors, of_mixing)
             return
         parameters = list(self.parameters.values())
         gradients = torch.autograd.grad(tensors, parameters, of_mixing, allow_unused=True)
@@ -425,11 +437,19 @@ class GradientOptimizer(AdamOptimizer):
         added = torch.autograd.grad(penalty, list(leaves.values()), materialize_grads=True)
         return tuple(extra if of is None else of + extra for of, extra in zip(gradients, added, strict=True))
 
-    def _exponentiate(self, of_mixing: list[Tensor]) -> None:
-        from nasbench1shot1.optimizers.components.rules import LEAST_SHARE, exponentiate, summed
+    def _exponentiate(self, tensors: list[Tensor], of_mixing: list[Tensor]) -> None:
+        """Move Λ = log θ with ∂L/∂θ, through the mixing weights unless these are θ itself."""
+        import torch
+
+        from nasbench1shot1.optimizers.components.rules import LEAST_SHARE, exponentiate, gradients_of_shares
 
         settings, parameters = self.hyperparameters, self.allowed.masked(self.parameters)
-        gradients = summed(of_mixing, list(parameters))
+        if settings.kind.has_noise or self.temperature != 1:
+            leaves = list(self.parameters.values())
+            found = torch.autograd.grad(tensors, leaves, of_mixing, materialize_grads=True)
+            gradients = gradients_of_shares(parameters, found)
+        else:
+            gradients = dict(zip(parameters, of_mixing, strict=True))
         exponentiate(parameters, gradients, settings.architecture_learning_rate, settings.architecture_weight_decay)
         if self.allowed.is_restricted:
             for key, value in self.parameters.items():  # records need finite entries

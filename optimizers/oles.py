@@ -119,9 +119,8 @@ class OLES(DARTS):
             self._trained = {
                 name: clipped for name in self._trained if (clipped := step.weights[name].grad) is not None
             }
-        mixing = self.mixing()
-        fixed = mixing.with_tensors(iter([tensor.detach() for tensor in mixing.tensors()]))
-        loss = step.loss(fixed, step.architecture_batch)
+        # the sample of the step of Λ; only that step updates batch-norm's running statistics
+        loss = step.loss_at(step.weights, self.next_mixing(), step.architecture_batch)
         found = torch.autograd.grad(loss, [step.weights[name] for name in self._trained], allow_unused=True)
         gradients = dict(zip(self._trained, found, strict=True))
         for operation, names in step.operations.items():

@@ -138,16 +138,25 @@ class SGAS(DARTS):
         """Return the measures of all choices, given their shares of this epoch (section 3.2, equations 3 to 7)."""
         import torch
 
-        choices = self.space.choices()
-        whole = [choice.of(self.parameters).detach().double().softmax(dim=-1).cpu() for choice in choices]
-        importance = [p[candidates(self.space, choice)].sum() for p, choice in zip(whole, choices, strict=True)]
         overlaps = [
             torch.stack([torch.minimum(old[number], new).sum() for old in self._history]).mean()
             if self._history
             else torch.zeros((), dtype=torch.float64)
             for number, new in enumerate(shares)
         ]
-        return Measures(torch.stack(importance), torch.stack([certainty(p) for p in shares]), torch.stack(overlaps))
+        certainties = [certainty(of_choice) for of_choice in shares]
+        return Measures(self._importance(), torch.stack(certainties), torch.stack(overlaps))
+
+    def _importance(self) -> Tensor:
+        """Return Σ S(Λ) of every choice over its candidates; 1 if the option `exclude_none` leaves no other entries."""
+        import torch
+
+        choices = self.space.choices()
+        if self.hyperparameters.exclude_none:
+            return torch.ones(len(choices), dtype=torch.float64)
+        whole = [choice.of(self.parameters).detach().double().softmax(dim=-1).cpu() for choice in choices]
+        kept = [p[candidates(self.space, choice)].sum() for p, choice in zip(whole, choices, strict=True)]
+        return torch.stack(kept)
 
     def _shares(self) -> list[Tensor]:
         """Return the softmax of every choice over its candidates, float64 on the CPU."""

@@ -60,7 +60,8 @@ class SPOSHyperparameters(SamplingHyperparameters):
     architecture."""
     fitness_images: Annotated[int, Range(0)] = 0
     """Number of images of the architecture half on which fitness is measured (published: 8,000). 0: all of them.
-    Otherwise, all architectures share the images, unless --own-images is given."""
+    Otherwise, all architectures share the images. With --own-images, each architecture has its own: the next ones of
+    the shuffled half, or the whole half if it has fewer."""
 
     def check(self) -> None:
         """Raise InvalidInputError for values that are out of range or contradict each other."""
@@ -101,9 +102,9 @@ class SPOS(RandomWS):
         return [Phase("training", epochs, Cosine(epochs), moves_parameters=False, data=data)]
 
     def check_images(self, weight_images: int, architecture_images: int) -> None:
-        """Raise InvalidInputError if fitness or recalibration needs more images than there are."""
+        """Raise InvalidInputError if recalibration, or fitness on shared images, needs more images than there are."""
         settings = self.hyperparameters
-        if settings.fitness_images > architecture_images:
+        if settings.fitness_images > architecture_images and not settings.own_images:
             raise InvalidInputError(
                 f"{option('fitness_images', settings.fitness_images)} is more than the {architecture_images:,} images "
                 "of the architecture half: lower it, or use more images"
@@ -215,5 +216,5 @@ class SPOS(RandomWS):
     def scorings_at_end(self, batch_size: int, architecture_images: int) -> Sequence[tuple[int, int]]:
         """Return the work of the evolution: images of fitness and of recalibration, whose first batch always counts."""
         settings = self.hyperparameters
-        images = settings.fitness_images or architecture_images
+        images = min(settings.fitness_images or architecture_images, architecture_images)
         return [(settings.generations * settings.population, images + (settings.recalibration_batches - 1) * BATCH)]

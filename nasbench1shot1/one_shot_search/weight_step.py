@@ -54,11 +54,11 @@ def _mixing(state: SearchState, batch: Batch, perturb: Callable[[Mixing, Batch],
 def _prepare_gradients(state: SearchState, mixing: Mixing, batch: Batch, loss: Tensor) -> None:
     """Turn the gradients of a backward pass into those that SGD follows."""
     method, weights = state.method, dict(state.net.named_parameters())
+    method.adjust_gradients(WeightStep(mixing, batch, loss, weights, state.net.operation_weights, state.loss_at))
     if mixing.leaves_out_excluded:
         drop_unused_momentum(state.weight_optimizer)
     else:
         give_unused_zero_gradients(state)
-    method.adjust_gradients(WeightStep(mixing, batch, loss, weights, state.net.operation_weights, state.loss_at))
     for name in method.frozen_weights():
         weights[name].grad = None
     if state.config.grad_clip:

@@ -41,10 +41,12 @@ def exponentiate(
         value.sub_(value.logsumexp(dim=-1, keepdim=True))
 
 
-def summed(gradients: Sequence[Tensor], keys: Sequence[str]) -> dict[str, Tensor]:
-    """Return the gradient for every key from the gradients of all sets of mixing weights, which are added."""
-    of_key: dict[str, Tensor] = {}
-    for number, gradient in enumerate(gradients):
-        key = keys[number % len(keys)]
-        of_key[key] = of_key[key] + gradient if key in of_key else gradient
-    return of_key
+def gradients_of_shares(parameters: Mapping[str, Tensor], gradients: Sequence[Tensor]) -> dict[str, Tensor]:
+    """Return ∂L/∂θ = (∂L/∂Λ) / θ for every key, with Λ = log θ.
+
+    Args:
+        parameters: Λ. A constant added to a vector of Λ changes neither θ = softmax(Λ) nor L.
+        gradients: ∂L/∂Λ, in the order of the keys.
+    """
+    pairs = zip(parameters.items(), gradients, strict=True)
+    return {key: of / value.detach().softmax(dim=-1).clamp(min=LEAST_SHARE) for (key, value), of in pairs}

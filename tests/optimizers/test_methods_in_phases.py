@@ -321,6 +321,19 @@ def test_spos_trains_uniform_paths_and_keeps_the_images_of_fitness_out_unless_as
     assert len({str(mixing.path) for mixing in drawn}) > 150
 
 
+def test_own_images_of_fitness_are_the_whole_half_if_it_has_fewer():
+    options = {"recalibration_batches": 1, "generations": 1, "population": 2}
+    state = tiny_state(optimizer="spos", fitness_images=8000, own_images=True, **options)
+    half = len(state.split.architecture)
+    assert half < 8000
+    assert state.method.scorings_at_end(20, half) == [(2, half)]
+    shared, scored = state.shared_weights(1), []
+    measured = shared.errors
+    shared.errors = lambda archs, rows: scored.append(rows) or measured(archs, rows)
+    state.method.end_search(shared)
+    assert [sorted(rows.tolist()) for rows in scored] == [sorted(state.split.architecture)] * 2
+
+
 def test_the_end_of_spos_is_not_in_its_checkpoint(monkeypatch):
     """So a finished search continues as if it had not ended."""
     few = {"candidates": 3, "generations": 2, "population": 4, "crossovers": 1, "mutations": 1}

@@ -22,17 +22,17 @@ def observed(summed: bool):
     method.parameters = {key: value.detach().double().requires_grad_() for key, value in method.parameters.items()}
     weights, first, second = dict(net.named_parameters()), tiny_batch(seed=1, side=16), tiny_batch(seed=2, side=16)
 
-    def loss(mixing, batch):
+    def loss_at(_, mixing, batch):
         return F.cross_entropy(net(batch.images, *mixing.arguments()), batch.labels)
 
     with torch.no_grad():
         mixing = method.mixing()
-    found = [torch.autograd.grad(loss(mixing, batch), list(weights.values())) for batch in (first, second)]
+    found = [torch.autograd.grad(loss_at(None, mixing, batch), list(weights.values())) for batch in (first, second)]
     trained, other = (dict(zip(weights, gradients, strict=True)) for gradients in found)
     for name, weight in weights.items():
         weight.grad = trained[name]
     method.adjust_gradients(WeightStep(mixing, first, torch.zeros(()), weights, net.operation_weights, None))
-    method._compare(SearchStep(loss, None, None, weights, net.operation_weights, first, second, None))
+    method._compare(SearchStep(None, None, loss_at, weights, net.operation_weights, first, second, None))
     return method, net, trained, other
 
 
@@ -77,6 +77,33 @@ def test_nothing_is_frozen_before_a_window_is_full():
     list(training_steps(state, 1))  # one comparison in the two steps of an epoch
     assert not state.method.frozen
     assert {len(seen) for seen in state.method.cosines.values()} == {1}
+
+
+@pytest.mark.parametrize("relaxation", ["softmax", "gumbel-operations"])
+def test_a_search_that_freezes_nothing_equals_darts_in_weights_statistics_and_lambda(relaxation):
+    states = [
+        tiny_state(optimizer="darts", relaxation=relaxation),
+        tiny_state(optimizer="oles", relaxation=relaxation, threshold=-1.0, window=3),
+    ]
+    for state in states:
+        for epoch in (1, 2):
+            list(training_steps(state, epoch))
+    assert states[1].method.cosines
+    darts, ours = ({**state.net.state_dict(), **state.method.parameters} for state in states)
+    assert any("running_mean" in name for name in darts)
+    assert all(torch.equal(value, ours[name]) for name, value in darts.items())
+
+
+def test_an_operation_has_no_value_in_steps_that_do_not_sample_it():
+    found = {}
+    for kind in ("kept", "decayed", "decayed-after-use"):
+        options = {"relaxation": "gumbel-operations", "images_per_half": 120, "architecture_learning_rate": 0.0}
+        state = tiny_state(optimizer="oles", window=100, epochs=30, unused_weights=kind, **options)
+        list(training_steps(state, 1))
+        assert all(value != 0 for values in state.method.cosines.values() for value in values)
+        found[kind] = {operation: len(values) for operation, values in state.method.cosines.items()}
+    assert found["decayed"] == found["decayed-after-use"] == found["kept"]
+    assert found["kept"]
 
 
 def test_a_stopped_search_continues_with_the_same_frozen_operations(tmp_path):

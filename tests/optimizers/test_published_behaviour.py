@@ -220,11 +220,11 @@ def test_the_published_measure_adds_the_gradient_to_the_clipped_one(is_clipped):
     method.adjust_gradients(WeightStep(None, batch, None, weights, net.operation_weights, None))
     norm = torch.nn.utils.clip_grad_norm_(weights.values(), 0.5)  # as the weight step does next
 
-    def loss(mixing, of):
+    def loss_at(_, mixing, of):
         return torch.nn.functional.cross_entropy(net(of.images, *mixing.arguments()), of.labels)
 
-    found = torch.autograd.grad(loss(method.mixing(), batch), list(weights.values()), allow_unused=True)
-    method._compare(SearchStep(loss, None, None, weights, net.operation_weights, batch, batch, None))
+    found = torch.autograd.grad(loss_at(None, method.mixing(), batch), list(weights.values()), allow_unused=True)
+    method._compare(SearchStep(None, None, loss_at, weights, net.operation_weights, batch, batch, None))
     validation = dict(zip(weights, found, strict=True))
     factor = 0.5 / (norm + 1e-6) if is_clipped else 1.0
     for operation, names in net.operation_weights.items():

@@ -91,6 +91,24 @@ def test_measures_and_the_decision_equal_plain_formulas_in_float64(space, criter
     }
 
 
+def test_an_excluded_none_has_no_part_in_a_decision():
+    decisions, mixings = [], []
+    for shift in ([0.0] * 6, [-0.3, 0.3, 0.3, -0.3, 0.3, -0.3]):
+        method = made("sgas", "nb201", exclude_none=True, decision_start=1)
+        spread(method, 3)
+        with torch.no_grad():  # the same constant for all allowed operations of an edge
+            method.parameters["operations"][:, 1:] += torch.tensor(shift, dtype=torch.float64)[:, None]
+        found = method.measures(method._shares())
+        assert found.importance.tolist() == [1.0] * 6
+        mixings.append(method.mixing().weights["operations"].detach())
+        method.end_epoch(None)
+        (decided,) = [number for number in range(6) if method.allowed.is_decided(number)]
+        assert decided == int(found.certainty.argmax())
+        decisions.append(method.structure())
+    torch.testing.assert_close(*mixings)
+    assert decisions[0] == decisions[1]
+
+
 def test_equal_measures_have_no_effect_and_others_are_scaled():
     assert scaled(torch.tensor([2.0, 4.0, 3.0])).tolist() == [0.0, 1.0, 0.5]
     assert scaled(torch.ones(3)).tolist() == [1.0] * 3

@@ -2,6 +2,7 @@
 
 import math
 from itertools import product
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,8 +14,8 @@ from tiny_search import SMALL_SPACE, generator, search
 import nasbench1shot1 as nb
 from nasbench1shot1.one_shot_search.options import non_default_options
 from nasbench1shot1.optimizers.components.allowed import AllowedEntries
-from nasbench1shot1.optimizers.components.relaxation import RELAXATIONS, _ReinMax
-from nasbench1shot1.optimizers.components.rules import exponentiate, start_uniformly, summed
+from nasbench1shot1.optimizers.components.relaxation import RELAXATIONS, _ReinMax, add_gumbel_noise
+from nasbench1shot1.optimizers.components.rules import exponentiate, start_uniformly
 from nasbench1shot1.optimizers.components.terms import TERMS, term_gradients
 from nasbench1shot1.optimizers.gradient import GradientHyperparameters, GradientOptimizer
 
@@ -137,9 +138,54 @@ def test_lambda_starts_uniform_under_the_exponentiated_gradient():
     assert other["a"].exp().sum(-1).tolist() == pytest.approx([1, 1])
 
 
-def test_gradients_of_several_sets_of_mixing_weights_are_added():
-    of_key = summed([torch.tensor([1.0]), torch.tensor([2.0]), torch.tensor([10.0]), torch.tensor([20.0])], ["a", "b"])
-    assert {key: value.item() for key, value in of_key.items()} == {"a": 11.0, "b": 22.0}
+@pytest.mark.parametrize("temperature", [0.5, 4.0])
+@pytest.mark.parametrize(
+    ("relaxation", "draws"), [("softmax", 1), ("gumbel", 3), ("gumbel-operations", 1), ("single-path", 1)]
+)
+def test_the_exponentiated_gradient_differentiates_through_mixing_weights_as_published(relaxation, draws, temperature):
+    """As in GAEA's code for GDAS: θ ← θ exp(-η ∂L/∂θ), with the sample z + S((log θ + G) / τ) - its value."""
+    temperatures = {"temperature_max": temperature, "temperature_min": temperature}
+    options = {"rule": "exponentiated-gradient", "architecture_learning_rate": 0.1, "draws": draws, **temperatures}
+    method, slopes = made(relaxation=relaxation, **options), spread(seed=9)
+    method.parameters = {key: value.log_softmax(dim=-1).requires_grad_() for key, value in spread(seed=8).items()}
+
+    def loss(mixing, _):
+        sets = mixing.weights if draws > 1 else (mixing.weights,)
+        return sum((of[key] * slopes[key]).sum() for of in sets for key in slopes)
+
+    method.generator = generator(5)
+    values = [tensor.detach() for tensor in method.mixing().tensors()]
+    noise = {key: torch.zeros(draws, *value.shape, dtype=torch.float64) for key, value in slopes.items()}
+    noise = noise if relaxation == "softmax" else add_gumbel_noise(noise, generator(5))
+    theta = {key: value.detach().exp().requires_grad_() for key, value in method.parameters.items()}
+    soft = [((theta[key].log() + noise[key][i]) / temperature).softmax(-1) for i in range(draws) for key in theta]
+    samples = iter([value + of - of.detach() for value, of in zip(values, soft, strict=True)])
+    sample = method.mixing().with_tensors(samples)
+    gradients = torch.autograd.grad(loss(sample, None), list(theta.values()))
+
+    method.generator = generator(5)
+    method.architecture_step(SimpleNamespace(loss=loss, architecture_batch=None))
+    for (key, before), gradient in zip(theta.items(), gradients, strict=True):
+        moved = before.detach() * torch.exp(-0.1 * gradient)
+        wanted = moved / moved.sum(dim=-1, keepdim=True)
+        torch.testing.assert_close(method.parameters[key].detach().exp(), wanted, rtol=1e-3, atol=1e-5)  # the floor
+        assert not torch.allclose(wanted, before, rtol=1e-2)
+
+
+@pytest.mark.parametrize("relaxation", ["gumbel", "gumbel-operations"])
+def test_excluded_entries_and_extreme_samples_leave_the_exponentiated_gradient_finite(relaxation):
+    options = {"rule": "exponentiated-gradient", "exclude_none": True, "temperature_max": 0.1, "temperature_min": 0.1}
+    settings = GradientHyperparameters(relaxation=relaxation, architecture_learning_rate=10.0, **options)
+    method = GradientOptimizer(nb.search_space("nb201"), settings, generator(0), torch.device("cpu"))
+    slopes = torch.tensor([5.0, -2.0, 1.0, -1.0, 0.5])
+
+    def loss(mixing, _):
+        return (mixing.weights["operations"] * slopes).sum()
+
+    for _ in range(100):
+        method.architecture_step(SimpleNamespace(loss=loss, architecture_batch=None))
+    assert method.parameters["operations"].isfinite().all()
+    assert method.parameters["operations"].detach().softmax(dim=-1)[:, 0].max() < 1e-3
 
 
 def test_the_dirichlet_relaxation_draws_from_the_distribution_with_pathwise_gradients():

@@ -5,11 +5,13 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 import torch
+from refusals import refuses
 from small_supernets import random_mixing, small
-from tiny_search import SMALL_SPACE, generator, tiny_batch, tiny_state
+from tiny_search import SMALL_SPACE, generator, search, tiny_batch, tiny_state
 from torch import Tensor, nn
 from torch.func import functional_call
 
+import nasbench1shot1 as nb
 from nasbench1shot1.one_shot_search.weight_step import weight_step
 from nasbench1shot1.optimizer import Mixing, SearchStep
 from nasbench1shot1.optimizers.components import updates
@@ -356,3 +358,18 @@ def test_the_implicit_gradient_leaves_out_weights_that_do_not_train():
         weight.requires_grad_(False)
     assert distance(updates.implicit(step, mixing, tensors), first) == 0
     assert 0 < distance(of_norms, first) != distance(with_all, first)
+
+
+@pytest.mark.parametrize(
+    ("options", "update"),
+    [
+        ({"optimizer": "beta-darts", "update": "second-order"}, "second-order"),
+        ({"optimizer": "darts", "update": "implicit"}, "implicit"),
+        ({"optimizer": "darts-second-order"}, "second-order"),
+        ({"optimizer": "idarts"}, "implicit"),
+    ],
+)
+def test_updates_that_look_ahead_refuse_flooding(tmp_path, options, update):
+    with refuses(nb.InvalidInputError, "can reverse the gradients", update, options="flooding update"):
+        search(tmp_path / "run", flooding=0.5, **options)
+    assert not (tmp_path / "run").exists()
