@@ -71,6 +71,11 @@ def options_of(record: Any, options: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in options.items() if name in known}
 
 
+def changed_options(given: Mapping[str, Any], kept: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the given options that are not among the recorded ones, or have another value there."""
+    return {name: value for name, value in given.items() if name not in kept or kept[name] != value}
+
+
 def check_used(options: RunOptions, given: Mapping[str, Any], usual: Mapping[str, Any]) -> None:
     """Raise InvalidInputError if an option is given that the method does not use (`unused_options`).
 

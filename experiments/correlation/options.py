@@ -10,7 +10,7 @@ from nasbench1shot1.display.options import PictureOptions
 from nasbench1shot1.ground.errors import InvalidInputError, alternatives, quoted_option, value_of
 from nasbench1shot1.ground.files import as_path
 from nasbench1shot1.runs.folder import COMMON
-from nasbench1shot1.runs.machine import MOST_THREADS, Device, default_threads, resolve_device
+from nasbench1shot1.runs.machine import Device, default_threads, resolve_device
 from nasbench1shot1.runs.options import Form, Range, TableName, check_ranges, make_options, options_to_record
 from nasbench1shot1.supernets.presets import PRESETS, BatchNormMode
 from nasbench1shot1.tables.bounds import BoundOptions
@@ -53,7 +53,7 @@ class RankingOptions(PictureOptions, BoundOptions):
     a table of their own, or else the table of the search."""
     device: Device = "auto"
     """Device to compute on; auto selects a GPU if there is one."""
-    threads: Annotated[int | None, Range(1, MOST_THREADS)] = None
+    threads: Annotated[int | None, Range(1)] = None
     """Number of CPU threads; results are reproducible only with an equal number. Default: PyTorch's choice."""
     precision: Literal["float32", "bfloat16"] = "float32"
     """float32, or bfloat16 to evaluate under autocast."""

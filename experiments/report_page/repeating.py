@@ -138,7 +138,7 @@ def _tuning(study: Study) -> Repeated:
     recorded = {**study.shared_options, **_known(study.config, TuningOptions)}
 
     def resolved(given: Mapping[str, Any]) -> dict[str, Any]:
-        options = study_options(given)
+        options = study_options(given, tuned=tuned)
         return {**options.shared(tuned), **options.as_dict()}
 
     given = _given({name: value for name, value in recorded.items() if name not in OF_PICTURES}, resolved)
@@ -235,6 +235,6 @@ def _option(switches: set[str], name: str, value: object) -> str:
 
 
 def report_command(folders: Sequence[Path], file: Path, options: Mapping[str, object]) -> str:
-    """Return the command that writes a report of some runs."""
+    """Return the command that writes a report of some runs, in place of an earlier one."""
     words = " ".join(shlex.quote(str(folder)) for folder in folders)
-    return f"nb1shot1 report {words} {_options({'html': file, **options}, set())}"
+    return f"nb1shot1 report {words} {_options({'html': file, **options, 'overwrite': True}, {'overwrite'})}"

@@ -38,6 +38,7 @@ from nasbench1shot1.jobs.pool import WorkerOptions, run_jobs
 from nasbench1shot1.runs.devices import USUAL
 from nasbench1shot1.runs.folder import CONFIG, read_object
 from nasbench1shot1.runs.lock import locked
+from nasbench1shot1.runs.machine import check_threads
 from nasbench1shot1.runs.options import absolute_file
 
 if TYPE_CHECKING:
@@ -180,6 +181,7 @@ def _planned(
     figure.check_options(given)
     check_belongs_to(folder, figure.owner)
     with where.open(given.get("device", figure.kind.device), given.get("threads", 1), console, default=None) as workers:
+        check_threads(given.get("threads"))
         if where.scheduler is not None:
             line_printer(console)(f"Planning on a worker of {where.scheduler} …")
         given = _with_absolute_paths(given)

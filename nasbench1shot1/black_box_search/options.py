@@ -4,12 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any
 
 from nasbench1shot1.display.options import PictureOptions
 from nasbench1shot1.display.style import Spread
 from nasbench1shot1.ground.errors import InvalidInputError, option
-from nasbench1shot1.hyperparameters import Methods, RunOptions, check_used, options_of
+from nasbench1shot1.hyperparameters import Methods, RunOptions, changed_options, check_used, options_of
 from nasbench1shot1.jobs.pool import WorkerOptions
 from nasbench1shot1.registry import black_box_optimizer, names, search_space
 from nasbench1shot1.runs.folder import COMMON, OWN
@@ -111,19 +112,26 @@ class BlackBoxOptions(RunOptions):
     method: "type[BlackBoxOptimizer]"
 
 
-def black_box_options(given: Mapping[str, Any], method: "type[BlackBoxOptimizer] | None" = None) -> BlackBoxOptions:
+def black_box_options(
+    given: Mapping[str, Any],
+    method: "type[BlackBoxOptimizer] | None" = None,
+    kept: Mapping[str, Any] = MappingProxyType({}),
+) -> BlackBoxOptions:
     """Return the two records of options for given names and values. Missing options and None take the defaults.
 
     Args:
         given: the options by name.
         method: the class of the optimizer, if the option `optimizer` is only a label. Default: the class that the
             option names.
+        kept: the recorded options of a study that is resumed, which `given` overrides. They were accepted when the
+            study was started, or depend on its table, so they are not refused for having no effect.
 
     Raises:
         InvalidInputError: an option is unknown or belongs to another optimizer, a value has the wrong type or is out of
             range, the method does not use a given option, or not exactly one of seconds and evaluations limits the
             search.
     """
+    changed, given = changed_options(given, kept), {**kept, **given}
     method = method or black_box_optimizer(given.get("optimizer") or BlackBoxConfig.optimizer)
     check_method(method)
     METHODS.check_known(method, given)
@@ -138,8 +146,8 @@ def black_box_options(given: Mapping[str, Any], method: "type[BlackBoxOptimizer]
     hyperparameters = make_options(method.Hyperparameters, own, usual_own)
     hyperparameters.check()
     options = BlackBoxOptions(resolved, hyperparameters, method)
-    check_used(options, given, {**usual, **usual_own})
-    check_effects((resolved, hyperparameters), given, usual_own)
+    check_used(options, changed, {**usual, **usual_own})
+    check_effects((resolved, hyperparameters), changed, usual_own)
     return options
 
 

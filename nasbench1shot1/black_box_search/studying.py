@@ -83,8 +83,7 @@ class BlackBoxKind(Kind[BlackBoxOptions, Repeats, BlackBoxStudy, RunWriter[Black
 
     def options(self, given: Mapping[str, Any]) -> BlackBoxOptions:
         """Return resolved options, with the defaults that depend on the table."""
-        found = black_box_options(given)
-        return with_table(found, load_table(found.common.table), given)
+        return _with_table(black_box_options(given), given)
 
     def recorded_options(self, run: BlackBoxStudy) -> BlackBoxOptions:
         """Return the recorded options."""
@@ -103,6 +102,11 @@ class BlackBoxKind(Kind[BlackBoxOptions, Repeats, BlackBoxStudy, RunWriter[Black
                 f"of this package: continue it in Python with nb.objective(resume='{run.folder}')"
             )
         check_recorded_names("black_box_optimizers", run.config, given, run.folder / CONFIG, allow_module)
+
+    def extended_options(self, kept: BlackBoxOptions, given: Mapping[str, Any]) -> BlackBoxOptions:
+        """Return the recorded options with given ones in their place."""
+        recorded = kept.as_dict()
+        return _with_table(black_box_options(given, kept=recorded), {**recorded, **given})
 
     def default_folder(self, options: BlackBoxOptions) -> Path:
         """Return `runs/blackbox-<optimizer>-<space>-<seed>`, with the number of the first search unless it is 0."""
@@ -168,6 +172,10 @@ class BlackBoxKind(Kind[BlackBoxOptions, Repeats, BlackBoxStudy, RunWriter[Black
         if (note := run.summary.get(NOTE)) and begun.state.options.common.evaluations is None:
             print_line(note)  # with a number of evaluations, the first lines of the screen have it
         print_line(f"Picture: {picture}")
+
+
+def _with_table(options: BlackBoxOptions, given: Mapping[str, Any]) -> BlackBoxOptions:
+    return with_table(options, load_table(options.common.table), given)
 
 
 def begin_study(repeats: Repeats) -> Begun[Repeats]:

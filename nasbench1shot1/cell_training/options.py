@@ -8,7 +8,7 @@ from nasbench1shot1.benchmark import Benchmark, Reference, benchmarks, load
 from nasbench1shot1.ground.errors import InvalidInputError, option
 from nasbench1shot1.networks import benchmark_of
 from nasbench1shot1.runs.folder import COMMON
-from nasbench1shot1.runs.machine import MOST_THREADS, Device, default_threads, resolve_device
+from nasbench1shot1.runs.machine import Device, default_threads, resolve_device
 from nasbench1shot1.runs.options import (
     MOST_EPOCHS,
     Images,
@@ -58,7 +58,7 @@ class TrainingOptions:
     """Evaluate every N epochs, and after the last. Default: only the evaluations of the benchmark's protocol."""
     device: Device = "auto"
     """Device to compute on; auto selects a GPU if there is one."""
-    threads: Annotated[int | None, Range(1, MOST_THREADS)] = None
+    threads: Annotated[int | None, Range(1)] = None
     """Number of CPU threads; results are reproducible only with an equal number. Default: PyTorch's choice."""
     precision: Literal["float32", "bfloat16"] = "float32"
     """float32, or bfloat16 for the network (autocast); batch-norm statistics and the optimizer stay in float32."""

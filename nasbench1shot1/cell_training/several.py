@@ -24,7 +24,7 @@ from nasbench1shot1.jobs.process import usable_cores
 from nasbench1shot1.registry import check_importable
 from nasbench1shot1.runs.folder import TRAININGS
 from nasbench1shot1.runs.lifecycle import list_names, locked_folder, occupied_error
-from nasbench1shot1.runs.machine import cpu_threads
+from nasbench1shot1.runs.machine import check_recorded_device, check_threads, cpu_threads
 from nasbench1shot1.runs.options import check_unchanged
 from nasbench1shot1.runs.running import check_equal_options
 
@@ -105,7 +105,8 @@ def train_list(
     state = plan.check()
     with workers.open_or_here(plan.config.device, int(plan.config.threads or 1), console) as places:
         _announce(plan, places.count, state, console)
-        failures = _run(plan, places, console)
+        with cpu_threads(plan.config.threads):  # trainings in this process
+            failures = _run(plan, places, console)
     if failures:
         name, message = next(iter(failures.items()))
         failed = f"{len(failures)} of {counted(len(plan.jobs), 'training')} failed, the first being {name} ({message})"
@@ -187,11 +188,14 @@ def plan_trainings(
     recorded = _recorded(folder)
     defaults: dict[str, Any] = {"evaluate_every": 1}
     if recorded is not None:
+        check_recorded_device(folder, recorded.options.get("device"))
         defaults |= {name: recorded.options[name] for name in OF_MACHINE if name in recorded.options}
     elif workers.workers not in (None, 1):
         defaults["threads"] = max(usable_cores() // int(workers.workers or 1), 1)
     known = {name: value for name, value in given.items() if value is not None}
     options = found.load("training").from_options({**defaults, **known, "seed": seeds[0]})
+    if recorded is None:
+        check_threads(options.threads)
     shared = {name: value for name, value in options.as_dict().items() if name != "seed"}
     methods = recipes_of(entries, networks, options)
     recorded_networks = tuple(_entry(network, method) for network, method in zip(networks, methods, strict=True))

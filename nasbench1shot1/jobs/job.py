@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ParamSpec, Protocol, TypeVar
 
-from nasbench1shot1.ground.errors import InvalidInputError
+from nasbench1shot1.ground.errors import InvalidInputError, UserError
 from nasbench1shot1.ground.files import atomic_write, write_error
 from nasbench1shot1.ground.plugins import imported
 from nasbench1shot1.runs.folder import CONFIG, SUMMARY
@@ -179,7 +179,7 @@ def wait_until_free(folder: Path, seconds: float) -> None:
     """Wait until no other process holds the folder's lock, or until the time has passed.
 
     The process of a lost worker, or of a killed command, may still hold the lock for a moment. If the lock is not free
-    afterwards, taking it raises an error.
+    afterwards, or cannot be written, as on a full disk, taking it raises an error.
     """
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline and folder.is_dir() and _is_locked(folder):
@@ -192,3 +192,5 @@ def _is_locked(folder: Path) -> bool:
             return False
     except InvalidInputError:
         return True
+    except UserError:
+        return False

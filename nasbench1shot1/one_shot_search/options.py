@@ -8,17 +8,18 @@ from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from itertools import chain
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from nasbench1shot1.display.options import PICTURES, PictureOptions
 from nasbench1shot1.ground.errors import InvalidInputError, UserError, option, switch
-from nasbench1shot1.hyperparameters import Methods, RunOptions, check_used, options_of
+from nasbench1shot1.hyperparameters import Methods, RunOptions, changed_options, check_used, options_of
 from nasbench1shot1.images.data_sets import SMALLEST_SIDE
 from nasbench1shot1.jobs.pool import WorkerOptions
 from nasbench1shot1.jobs.process import usable_cores
 from nasbench1shot1.registry import GROUPS, is_trusted, names, one_shot, one_shot_space, optimizer, search_space
 from nasbench1shot1.runs.folder import COMMON, OWN
-from nasbench1shot1.runs.machine import MOST_THREADS, Device, default_threads, resolve_device
+from nasbench1shot1.runs.machine import Device, default_threads, resolve_device
 from nasbench1shot1.runs.options import (
     IF_GIVEN,
     MOST_EPOCHS,
@@ -171,7 +172,7 @@ class SearchConfig(PictureOptions, BoundOptions):
     Default: the best network of the space, whose networks must all be in the table."""
     device: Device = "auto"
     """Device to compute on; auto selects a GPU if there is one."""
-    threads: Annotated[int | None, Range(1, MOST_THREADS)] = None
+    threads: Annotated[int | None, Range(1)] = None
     """Number of CPU threads; results are reproducible only with an equal number. Default: PyTorch's choice."""
     precision: Literal["float32", "bfloat16"] = "float32"
     """float32, or bfloat16 to run the supernet under autocast; batch-norm statistics and Λ stay in float32."""
@@ -256,17 +257,22 @@ class SearchOptions(RunOptions):
         return replace(self, common=self.common.resolved())
 
 
-def search_options(given: Mapping[str, Any], varied: Collection[str] = ()) -> SearchOptions:
+def search_options(
+    given: Mapping[str, Any], varied: Collection[str] = (), kept: Mapping[str, Any] = MappingProxyType({})
+) -> SearchOptions:
     """Return the two records for named options; options that are missing or None take the values of `defaults`.
 
     Args:
         given: options by name.
         varied: as in `check_effects`.
+        kept: the recorded options of a search that is resumed, which `given` overrides. They were accepted when the
+            search was started, so they are not refused for having no effect.
 
     Raises:
         InvalidInputError: an option is unknown (the closest known one is suggested) or belongs to another optimizer, or
             a value has a wrong type or is out of range.
     """
+    changed, varied, given = changed_options(given, kept), {*varied, *kept}, {**kept, **given}
     if "optimizer" in given:
         given = {**given, "optimizer": GROUPS["optimizers"].listed_name(given["optimizer"])}
     method = optimizer(given.get("optimizer") or SearchConfig.optimizer)
@@ -276,9 +282,9 @@ def search_options(given: Mapping[str, Any], varied: Collection[str] = ()) -> Se
     if given.get("image_side") is None:
         options = replace(options, common=_with_fitting_side(options.common))
     options = options.resolved()
-    check_used(options, given, usual)
+    check_used(options, changed, usual)
     records = (options.common, options.own)
-    check_effects(records, given, usual, varied)
+    check_effects(records, changed, usual, varied)
     return replace(options, own=reset_without_effect(options.own, records, varied))
 
 

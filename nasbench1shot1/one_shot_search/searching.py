@@ -141,6 +141,10 @@ class SearchKind(Kind[SearchOptions, "SearchState", Run, SearchWriter]):
         check_recorded_phases(run, options)
         return options
 
+    def extended_options(self, kept: SearchOptions, given: Mapping[str, Any]) -> SearchOptions:
+        """Return the recorded options with given ones in their place."""
+        return search_options(given, kept=kept.as_dict())
+
     def default_folder(self, options: SearchOptions) -> Path:
         """Return `runs/<optimizer>-<space>-<seed>`."""
         return default_folder(options, options.common.seed)

@@ -39,6 +39,7 @@ from nasbench1shot1.registry import check_importable, check_recorded_names, with
 from nasbench1shot1.runs.folder import CONFIG, METRICS, SEEDS, SUMMARY, read_lines, read_object
 from nasbench1shot1.runs.lifecycle import list_names, locked_folder, occupied_error
 from nasbench1shot1.runs.lock import locked
+from nasbench1shot1.runs.machine import check_recorded_device, check_threads, cpu_threads
 from nasbench1shot1.runs.next_command import resume_advice, resume_options
 from nasbench1shot1.runs.options import check_unchanged, required
 from nasbench1shot1.runs.overwriting import has_begun, moved_aside, replace_advice, restore_moved_aside
@@ -112,7 +113,7 @@ def search_seeds(
     with (
         moved_aside(folder, overwrite, SearchKind.REPLACES) as discards,
         locked_folder(folder),
-        _resumable(folder, workers),
+        _resumable(folder, workers, is_new=resume is None),
     ):
         if resume is None:
             _check_is_free(folder, wanted)  # again, now that no other process writes there
@@ -124,7 +125,8 @@ def search_seeds(
         with _opened(workers, folder, wanted, jobs, live, discards) as (places, watcher):
             failures = run_jobs(jobs, places, watcher)
         if failures:
-            raise _failed(failures, folder, jobs, workers, overwrite)
+            has_recorded = has_begun(folder) if overwrite else any(is_started(job.folder) for job in jobs)
+            raise _failed(failures, folder, workers, is_kept=resume is not None or has_recorded)
     return _finish_group(SearchGroup.open(folder), wanted[0].common, console, spread)
 
 
@@ -142,6 +144,7 @@ def _new_group(
         raise InvalidInputError(f"{value_of('seeds')} {list(seeds)} repeats a seed: give each seed once")
     shared = with_threads(options, min(workers, len(seeds)))
     wanted = [search_options({**shared, "seed": seed}) for seed in seeds]
+    check_threads(wanted[0].common.threads)
     folder = as_path(out, "out", is_option=True) if out is not None else default_folder(wanted[0], "seeds")
     return folder, wanted
 
@@ -166,8 +169,9 @@ def _group_to_resume(
     recorded_seeds, recorded = group.seeds, group.options
     where = folder / SEEDS
     check_recorded_names("optimizers", recorded, {}, where, allow_module)
+    check_recorded_device(folder, recorded.get("device"))
     before = _options_per_seed(recorded_seeds, recorded, where)
-    wanted = [search_options({**options.as_dict(), **given}) for options in before]
+    wanted = [search_options(given, kept=options.as_dict()) for options in before]
     check_unchanged(folder, before[0].as_dict(), {"epochs": wanted[0].common.epochs}, SearchKind.MAY_GROW)
     for options in wanted:
         if is_started(run := folder / f"seed-{options.common.seed}"):
@@ -233,14 +237,15 @@ def _write_group(folder: Path, wanted: Sequence[SearchOptions]) -> None:
 
 
 @contextmanager
-def _resumable(folder: Path, workers: WorkerOptions) -> Iterator[None]:
-    """Let Ctrl-C name the command to resume a group, and an error remove a group without runs."""
+def _resumable(folder: Path, workers: WorkerOptions, is_new: bool) -> Iterator[None]:
+    """Let Ctrl-C name the command to resume a group, and an error remove a new group without runs."""
     try:
         yield
     except KeyboardInterrupt as stop:
         raise RunStoppedError(folder, Run.COMMAND, resume_options(folder, **workers.given)) from stop
     except UserError:
-        _remove_if_not_started(folder)
+        if is_new:
+            _remove_if_not_started(folder)
         raise
 
 
@@ -310,7 +315,7 @@ def _opened(
     """
     common, console = wanted[0].common, live["console"]
     if where.is_here:
-        with this_process(live) as workers:
+        with this_process(live) as workers, cpu_threads(common.threads):
             yield workers, _OwnScreens(console)
         return
     with where.open(common.device, required(common.threads), console) as workers:
@@ -319,12 +324,9 @@ def _opened(
             yield workers, progress
 
 
-def _failed(
-    failures: Mapping[str, str], folder: Path, jobs: Sequence[Job], where: WorkerOptions, overwrite: bool
-) -> UserError:
+def _failed(failures: Mapping[str, str], folder: Path, where: WorkerOptions, is_kept: bool) -> UserError:
     """Return the error for a group in which searches have failed; all other searches were run to the end."""
     name, message = next(iter(failures.items()))
-    is_kept = has_begun(folder) if overwrite else any(is_started(job.folder) for job in jobs)
     advice = f"continue with {resume_advice(folder, **where.given)}" if is_kept else "start again"
     return UserError(f"{name} failed ({message}): fix the cause, then {advice}")
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, UserError, quote
 from nasbench1shot1.runs.folder import COMMON, METRICS, damaged_file_error
-from nasbench1shot1.runs.machine import MOST_THREADS, default_threads, resolve_device
+from nasbench1shot1.runs.machine import default_threads, resolve_device
 from nasbench1shot1.runs.options import (
     MOST_EPOCHS,
     Range,
@@ -81,7 +81,7 @@ class ProxyConfig:
     """Weight of a new batch in batch-norm's running statistics, which validation uses. PyTorch's default: 0.1."""
     device: str = "auto"
     """Device: auto, cpu, cuda, cuda:1, …"""
-    threads: Annotated[int | None, Range(1, MOST_THREADS)] = None
+    threads: Annotated[int | None, Range(1)] = None
     """Number of CPU threads; results are reproducible only with an equal number. Default: PyTorch's choice."""
     precision: Literal["float32", "bfloat16"] = "float32"
     """float32, or bfloat16 for the network (autocast); batch-norm statistics and SGD stay in float32."""

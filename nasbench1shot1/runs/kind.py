@@ -73,6 +73,8 @@ class Kind(ABC, Generic[O, S, R, W]):
     - config.json relies on another file, such as a configuration space (`prepare`);
     - its records name modules, which would be imported when a run is resumed (`check_trusted`);
     - options given on resuming are compared with more than its own options (`resumed_options`);
+    - `options` refuses values for other reasons than the values themselves, such as having no effect
+      (`extended_options`);
     - a run that is extended records more than the new values of its options (`changes`).
 
     Attributes:
@@ -157,7 +159,7 @@ class Kind(ABC, Generic[O, S, R, W]):
         if not given:
             return kept
         try:
-            wanted = self.options({**kept.as_dict(), **given})
+            wanted = self.extended_options(kept, given)
         except UnknownOptionError:
             raise
         except InvalidInputError:
@@ -167,6 +169,13 @@ class Kind(ABC, Generic[O, S, R, W]):
         now = wanted.as_dict()
         check_unchanged(run.folder, run.config, {name: now[name] for name in given}, self.MAY_GROW)
         return wanted
+
+    def extended_options(self, kept: O, given: Mapping[str, Any]) -> O:
+        """Return the recorded options with given ones in their place; raises the errors of `options`.
+
+        Recorded values must not be refused: they were accepted when the run was started. Default: `options` of both.
+        """
+        return self.options({**kept.as_dict(), **given})
 
     def changes(self, run: R, options: O, begun: Begun[S]) -> dict[str, Any]:
         """Return the options and labels that change in config.json when a run is resumed."""

@@ -61,19 +61,22 @@ def existing_run(folder: Path, writer: type[Writer], kind: type[RunRecord]) -> I
 
 @contextmanager
 def locked_folder(folder: Path) -> Iterator[FolderLock]:
-    """Make a folder if necessary and hold its lock; afterwards, the folder is removed if it is empty."""
+    """Make a folder if necessary and hold its lock; afterwards, the folder is removed if it is empty.
+
+    Of a link, this is the folder to which it points; the link stays.
+    """
     _make(folder)
     try:
         with locked(folder) as lock:
             yield lock
     finally:
         with suppress(OSError):  # it is not empty
-            folder.rmdir()
+            folder.resolve().rmdir()
 
 
 def _make(folder: Path) -> None:
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.resolve().mkdir(parents=True, exist_ok=True)  # mkdir refuses a link to a missing folder
     except OSError as error:
         raise write_error(folder, error) from error
 

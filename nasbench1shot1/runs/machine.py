@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from nasbench1shot1.ground.errors import InvalidInputError, option, quoted_option, unknown_name
-from nasbench1shot1.runs.options import Form
+from nasbench1shot1.runs.options import Form, Range
 
 MOST_THREADS = 8 * (os.cpu_count() or 1)
+"""Maximum number of CPU threads that a new run on this machine may ask for."""
 Device = Annotated[str, Form("{auto,cpu,cuda,cuda:N}")]
 """The type of the option `device`, for `resolve_device`."""
 SWAP_UNKNOWN = 4  # times the physical memory, for systems that grow their swap as needed
@@ -43,11 +44,39 @@ def resolve_device(wanted: str) -> str:
     return wanted
 
 
+def check_recorded_device(folder: Path, device: Any) -> None:
+    """Raise InvalidInputError for a recorded run, or group of runs, whose GPU is missing on this machine.
+
+    Args:
+        folder: its folder.
+        device: its recorded device; None if it does not record one.
+    """
+    if not str(device).startswith("cuda"):
+        return
+    try:
+        resolve_device(device)
+    except InvalidInputError as error:
+        raise InvalidInputError(
+            f"'{folder}' was started on {device}, which PyTorch does not find here: resume it on a machine with this "
+            "GPU, or start a new run"
+        ) from error
+
+
 def default_threads() -> int:
     """Return the number of CPU threads that PyTorch chooses."""
     import torch
 
     return torch.get_num_threads()
+
+
+def check_threads(count: int | None) -> None:
+    """Raise InvalidInputError if a new run asks for more CPU threads than `MOST_THREADS`; None passes.
+
+    The number that PyTorch uses at present is accepted in any case: workers set it for each job, and a job of a group
+    that was started on a larger machine keeps the recorded number.
+    """
+    if count is not None and count != default_threads():
+        Range(1, MOST_THREADS).check("threads", count)
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from nasbench1shot1.ground.notebooks import console_or_new
 from nasbench1shot1.runs.folder import CONFIG, check_facts, description
 from nasbench1shot1.runs.kind import Begun, Kind
 from nasbench1shot1.runs.lifecycle import check_is_new, existing_run, new_run
-from nasbench1shot1.runs.machine import cpu_threads, environment
+from nasbench1shot1.runs.machine import check_recorded_device, check_threads, cpu_threads, environment
 from nasbench1shot1.runs.overwriting import moved_aside, replace_advice
 from nasbench1shot1.runs.record import RunRecord
 from nasbench1shot1.runs.writer import RunWriter
@@ -74,6 +74,7 @@ def start_run(
     console: "Console | None" = None,
 ) -> Record:
     """Run with resolved options in a new folder; arguments and errors as for `run`."""
+    check_threads(options.threads)
     with _threads(options.threads):
         begun = kind.begin(options, None)  # first, because errors in options come before errors about the folder
         with moved_aside(folder, overwrite, kind.REPLACES) as recorded:
@@ -101,6 +102,7 @@ def resume_run(
         with existing_run(folder, kind.WRITER, record) as writer:
             writer.after_record = recorded
             found = kind.open(folder)
+            check_recorded_device(folder, found.config.get("device"))
             options = kind.resumed_options(found, given, allow_module)
             with _threads(options.threads):
                 begun = kind.begin(options, found)

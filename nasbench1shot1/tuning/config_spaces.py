@@ -45,6 +45,11 @@ def bundled_names() -> list[str]:
     return sorted(path.stem for path in FOLDER.glob("*.json"))
 
 
+def hyperparameter_names(named: str) -> tuple[str, ...]:
+    """Return the names of the hyperparameters of a bundled space or a file; raises the errors of `config_space`."""
+    return tuple(_open(named))
+
+
 def config_space(named: str, fixed: Mapping[str, Any]) -> "ConfigurationSpace":
     """Return a configuration space for a study, with the optimizer's defaults.
 
@@ -58,7 +63,8 @@ def config_space(named: str, fixed: Mapping[str, Any]) -> "ConfigurationSpace":
         InvalidInputError: there is no such space, the file does not describe a space, a hyperparameter is not an option
             of a search with this optimizer or is given as an option, or values of its range are not valid.
     """
-    space = with_defaults(_open(named), search_options(fixed).as_dict())
+    space = _open(named)
+    space = with_defaults(space, search_options(fixed, varied=tuple(space)).as_dict())
     _check_names(named, space, fixed)
     check_searches(named, space, fixed, lambda options: None)
     return space

@@ -1,6 +1,6 @@
 """The options of a study: the tuner's options, and the options that all searches of the study share."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
@@ -27,6 +27,7 @@ from nasbench1shot1.runs.options import (
     option_names,
     options_to_record,
 )
+from nasbench1shot1.tuning.config_spaces import hyperparameter_names
 
 Tuner = Literal["bohb", "smac", "random"]
 """The algorithm that proposes configurations."""
@@ -89,10 +90,12 @@ class StudyOptions:
     Attributes:
         tuning: the options of the study.
         fixed: options of its shortest search, by name: those that the study sets, and those that are given.
+        tuned: the names of the hyperparameters.
     """
 
     tuning: TuningOptions
     fixed: Mapping[str, Any]
+    tuned: Collection[str]
 
     threads = None
     """The process of the study does not compute with PyTorch."""
@@ -113,7 +116,7 @@ class StudyOptions:
     @property
     def search(self) -> SearchOptions:
         """The options of the shortest search with the optimizer's default hyperparameters, resolved."""
-        return search_options(self.fixed)
+        return search_options(self.fixed, varied=self.tuned)
 
     def shared(self, tuned: Iterable[str]) -> dict[str, Any]:
         """Return the options of every search in one flat mapping, except hyperparameters and options that the study
@@ -136,14 +139,17 @@ def recorded_form(options: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def study_options(given: Mapping[str, Any], workers: int = 1) -> StudyOptions:
+def study_options(given: Mapping[str, Any], workers: int = 1, tuned: Collection[str] | None = None) -> StudyOptions:
     """Return all options of a study from named options, flat; options that are missing or None take their defaults.
 
-    `workers` is the number of parallel searches on this machine, among which the CPU cores are divided.
+    Args:
+        given: options by name.
+        workers: number of parallel searches on this machine, among which the CPU cores are divided.
+        tuned: the names of the hyperparameters. Default: those of the configuration space, which is opened.
 
     Raises:
-        InvalidInputError: an option is unknown, belongs to another optimizer or is set by the study itself, or a value
-            has a wrong type or is out of range.
+        InvalidInputError: an option is unknown, belongs to another optimizer or is set by the study itself, a value has
+            a wrong type or is out of range, or the configuration space cannot be opened.
     """
     own = {name: value for name, value in given.items() if name in option_names(TuningOptions)}
     others = {name: value for name, value in given.items() if name not in own and value is not None}
@@ -153,10 +159,11 @@ def study_options(given: Mapping[str, Any], workers: int = 1) -> StudyOptions:
     _check_known(tuning.optimizer, others)
     tuning = replace(tuning, **recorded_form({name: getattr(tuning, name) for name in ("config_space", "objective")}))
     fixed = {**study_settings(tuning, tuning.brackets.budgets[0]), **others}
-    resolved = search_options(fixed).common
+    tuned = hyperparameter_names(tuning.config_space) if tuned is None else tuned
+    resolved = search_options(fixed, varied=tuned).common
     if resolved.device == "cpu" and "threads" not in others:
         fixed["threads"] = threads_per_search(resolved, workers)
-    return StudyOptions(tuning, fixed)
+    return StudyOptions(tuning, fixed, tuned)
 
 
 def _check_known(method: str, names: Iterable[str]) -> None:

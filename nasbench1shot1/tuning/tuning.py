@@ -36,6 +36,7 @@ from nasbench1shot1.registry import (
 )
 from nasbench1shot1.runs.folder import CONFIG, CONFIG_SPACE
 from nasbench1shot1.runs.kind import Begun, Kind
+from nasbench1shot1.runs.machine import check_recorded_device, check_threads
 from nasbench1shot1.runs.options import check_ranges, check_unchanged, option_names, recorded_options, typed_options
 from nasbench1shot1.runs.running import run
 from nasbench1shot1.tables.table import Table, table_for
@@ -131,13 +132,14 @@ class StudyKind(Kind[StudyOptions, "ConfigurationSpace", Study, StudyWriter]):
     def options(self, given: Mapping[str, Any]) -> StudyOptions:
         """Return resolved options."""
         options = study_options(given, self.workers.workers or 1)
+        check_threads(options.fixed.get("threads"))
         self.PACKAGES = ("hpbandster", *(["scikit-learn", "smac"] if options.tuning.tuner == "smac" else []))
         return options
 
     def recorded_options(self, run: Study) -> StudyOptions:
         """Return the recorded options."""
         settings = study_settings(run.options, run.options.brackets.budgets[0])
-        return StudyOptions(run.options, {**run.shared_options, **settings})
+        return StudyOptions(run.options, {**run.shared_options, **settings}, tuple(run.config_space))
 
     def check_trusted(self, run: Study, given: Mapping[str, Any], allow_module: str | None) -> None:
         """Check the recorded optimizer and space."""
@@ -147,6 +149,7 @@ class StudyKind(Kind[StudyOptions, "ConfigurationSpace", Study, StudyWriter]):
         """Return the recorded options, perhaps with more iterations."""
         self.check_trusted(run, given, allow_module)
         _check_recorded(run)
+        check_recorded_device(run.folder, run.shared_options["device"])
         own = {name: value for name, value in given.items() if name in option_names(TuningOptions)}
         _check_shared(run, {name: value for name, value in given.items() if name not in own})
         typed = recorded_form(typed_options(TuningOptions, own))

@@ -120,6 +120,21 @@ def test_a_study_of_one_process_is_continued_by_several_and_grows(tmp_path: Path
         resumed(made.folder, repeats=19)
 
 
+@pytest.mark.parametrize("optimizer", ["hyperband", "bohb"])
+def test_brackets_on_a_table_without_times_grow_and_run_in_several_processes(tmp_path: Path, optimizer: str) -> None:
+    """Such a study records the budget of its table, which these methods refuse as an option."""
+    given: dict[str, Any] = {"space": "nats-size", "objective": "test_accuracy", "evaluations": 5}
+    if optimizer == "bohb":
+        given["num_samples"] = 4
+    whole = study(tmp_path / "whole", optimizer, repeats=4, **given)
+    assert whole.config["epochs"] == 90
+    grown = resumed(study(tmp_path / "grown", optimizer, repeats=2, **given).folder, repeats=4)
+    assert_same(grown, whole)
+    assert_same(study(tmp_path / "ranges", optimizer, repeats=4, workers=2, **given), whole)
+    with refuses(nb.InvalidInputError, 90, options="epochs"):
+        study(tmp_path / "new", optimizer, epochs=90, **given)
+
+
 def test_ranges_that_two_people_run_are_joined(tmp_path: Path, whole: nb.BlackBoxStudy) -> None:
     second = study(tmp_path / "second", first_repeat=8, repeats=12)
     assert second.lines == whole.lines[8:]

@@ -2,14 +2,17 @@
 
 import pickle
 from dataclasses import FrozenInstanceError
+from errno import ENOSPC
 
 import pytest
+from filelock import SoftFileLease
 from light_run import LINES, attempts, light_job
-from refusals import refuses
+from refusals import missing, refuses
 
 from nasbench1shot1.ground.errors import InvalidInputError, UserError
 from nasbench1shot1.jobs import job as jobs
 from nasbench1shot1.jobs.job import run_until_finished, wait_until_free
+from nasbench1shot1.jobs.process import run_here
 from nasbench1shot1.runs.folder import METRICS, read_lines
 from nasbench1shot1.runs.lock import locked
 
@@ -68,3 +71,17 @@ def test_a_folder_that_stays_locked_is_refused(tmp_path):
         wait_until_free(job.folder, 0.01)
         run_until_finished(job.command, job.folder, job.options)
     assert not job.folder.exists() or not list(job.folder.iterdir())
+
+
+def test_the_reason_why_a_lock_cannot_be_written_is_the_failure_of_the_job(tmp_path, monkeypatch):
+    job = light_job(tmp_path, "one", fail="stopped")
+    with refuses(UserError, "stopped"):
+        run_until_finished(job.command, job.folder, job.options)
+
+    def full(*given, **named):
+        raise OSError(ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(SoftFileLease, "acquire", full)
+    wait_until_free(job.folder, 60)
+    failure, error = run_here(job, Exception)
+    assert error == "UserError" and not missing(str(failure), "no space left", job.folder / ".lock")

@@ -47,6 +47,30 @@ def test_overwrite_accepts_a_new_folder(tmp_path):
     assert search(tmp_path / "new", epochs=1, overwrite=True).is_finished
 
 
+def test_a_search_behind_a_link_is_replaced_where_it_is(old, monkeypatch):
+    link = old.with_name("link")
+    link.symlink_to(old, target_is_directory=True)
+    before = contents(old)
+    with monkeypatch.context() as failing, pytest.raises(ZeroDivisionError):
+        failing.setattr(loop, "evaluate", lambda *_: 1 / 0)
+        search(link, epochs=1, overwrite=True)
+    assert contents(old) == before
+    assert search(link, epochs=1, seed=8, overwrite=True).config["seed"] == 8
+    assert nb.search_seeds([0], out=link, overwrite=True, console=QUIET, **SMALL).is_finished
+    assert link.readlink() == old and (old / "seeds.json").is_file()
+    assert {path.name for path in old.parent.iterdir()} == {"run", "link"}
+
+
+def test_a_link_to_a_missing_folder_is_a_new_folder(tmp_path, monkeypatch):
+    link, folder = tmp_path / "link", tmp_path / "other" / "run"
+    link.symlink_to(folder, target_is_directory=True)
+    with monkeypatch.context() as failing, pytest.raises(ZeroDivisionError):
+        failing.setattr(loop, "evaluate", lambda *_: 1 / 0)
+        search(link, epochs=1)
+    assert link.is_symlink() and not folder.exists()
+    assert search(link, epochs=1).is_finished and (folder / "summary.json").is_file()
+
+
 BAD = {
     "unknown option": ({"epoch": 1}, "unknown option"),
     "missing images": ({"images": "cifar100"}, "not installed"),

@@ -1,16 +1,19 @@
 """Groups of seeds: input is checked before writing, and the record is checked on resuming."""
 
 import json
+import shutil
 from io import StringIO
 from pathlib import Path
 
 import pytest
+import torch
 from refusals import exits, refuses
 from rich.console import Console
 from tiny_search import TINY
 
 import nasbench1shot1 as nb
 from nasbench1shot1 import cli
+from nasbench1shot1.runs import machine
 
 QUIET = Console(quiet=True)
 SMALL = {**TINY, "epochs": 1}
@@ -174,3 +177,43 @@ def test_a_report_does_not_overwrite_other_files(group, tmp_path, capsys):
     with exits(capsys, tmp_path):
         cli.main(["report", str(group), "--out", str(tmp_path)])
     assert (tmp_path / "notes.txt").read_text() == "mine"
+
+
+def test_searches_of_a_larger_machine_are_read_and_resumed_with_their_threads(tmp_path, monkeypatch):
+    folder, options = tmp_path / "group", {**SMALL, "threads": 3}
+    nb.search_seeds([0], out=folder, console=QUIET, **options)
+    recorded = json.loads((folder / "seeds.json").read_text())
+    (folder / "seeds.json").write_text(json.dumps({**recorded, "seeds": [0, 1]}))  # seed 1 has not begun
+    monkeypatch.setattr(machine, "MOST_THREADS", 2)
+    with refuses(nb.InvalidInputError, 3, options="threads"):
+        nb.search(out=tmp_path / "new", console=QUIET, **options)
+    with refuses(nb.InvalidInputError, 3, options="threads"):
+        nb.search_seeds([0], out=tmp_path / "new", console=QUIET, **options)
+    assert not (tmp_path / "new").exists()
+    group = nb.search_seeds(resume=folder, console=QUIET)
+    assert [run.config["threads"] for run in group] == [3, 3]
+    assert nb.search(resume=folder / "seed-0", epochs=2, console=QUIET).config["threads"] == 3
+
+
+def test_resuming_without_the_recorded_gpu_does_not_advise_another_device(tmp_path, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    folder = tmp_path / "group"
+    nb.search_seeds([0], out=folder, console=QUIET, **SMALL)
+    for recorded in (folder / "seeds.json", folder / "seed-0" / "config.json"):
+        recorded.write_text(recorded.read_text().replace('"cpu"', '"cuda:1"'))
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    for resume, run in ((nb.search_seeds, folder), (nb.search, folder / "seed-0")):
+        with refuses(nb.InvalidInputError, run, "cuda:1", "GPU", options="") as caught:
+            resume(resume=run, console=QUIET)
+        assert not isinstance(caught.value, nb.DamagedFileError)
+    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
+
+
+def test_an_error_on_resuming_keeps_a_group_in_which_no_search_has_begun(tmp_path):
+    folder = tmp_path / "group"
+    nb.search_seeds([0], out=folder, console=QUIET, **SMALL)
+    shutil.rmtree(folder / "seed-0")
+    before = (folder / "seeds.json").read_bytes()
+    with refuses(nb.UserError, "nope.pem"):
+        nb.search_seeds(resume=folder, scheduler="tls://x:1", tls_ca_file="nope.pem", console=QUIET)
+    assert (folder / "seeds.json").read_bytes() == before

@@ -12,7 +12,12 @@ from tiny_search import search
 
 import nasbench1shot1 as nb
 from nasbench1shot1 import cli
-from nasbench1shot1.runs.options import absolute_file
+from nasbench1shot1.cell_training.options import options_of
+from nasbench1shot1.experiments.correlation.options import ranking_options
+from nasbench1shot1.one_shot_search.options import SearchConfig
+from nasbench1shot1.proxy_training.record import proxy_config
+from nasbench1shot1.runs.machine import MOST_THREADS
+from nasbench1shot1.runs.options import absolute_file, recorded_options
 
 CELL = "s1:0|0,1|0,2|1,3|2,4:conv3x3,conv1x1,maxpool3x3,conv3x3"
 QUIET = Console(quiet=True)
@@ -32,6 +37,16 @@ def test_a_search_and_a_cell_training_are_opened_by_the_kind_in_their_configurat
     assert json.loads((training.folder / "config.json").read_text())["kind"] == "cell training"
     with refuses(nb.InvalidInputError, training.folder, "nb.open_run"):
         nb.load_run(training.folder)
+
+
+def test_options_of_a_machine_with_more_cores_can_be_read(run, tmp_path):
+    """`MOST_THREADS` depends on the machine, so it applies only to new runs."""
+    own = {"scale": "quick", "device": "cpu", "threads": 1}
+    training = options_of(nb.Architecture.parse(CELL)).from_options(own)
+    others = (training, proxy_config(own), ranking_options({"device": "cpu", "threads": 1}))
+    for record, recorded in ((SearchConfig, run.config), *((type(of), vars(of)) for of in others)):
+        many = {**recorded, "threads": 50 * MOST_THREADS}
+        assert recorded_options(record, many, tmp_path / "config.json").threads == 50 * MOST_THREADS
 
 
 def test_a_kind_of_a_later_version_is_named(run, tmp_path):

@@ -6,14 +6,18 @@ from typing import Any
 import numpy as np
 import pytest
 from refusals import refuses
+from rich.console import Console
+from tiny_search import TINY
 from tiny_studies import evaluate, tiny_study, trial
 
 import nasbench1shot1 as nb
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.evaluator import Judge
 from nasbench1shot1.experiments.comparison.entries import TuningEntry
-from nasbench1shot1.ground.errors import DivergedError
+from nasbench1shot1.ground.errors import DivergedError, RunStoppedError
 from nasbench1shot1.jobs.job import Ended
+from nasbench1shot1.one_shot_search.options import search_options
+from nasbench1shot1.one_shot_search.searching import SearchKind
 from nasbench1shot1.runs.folder import CONFIG, SUMMARY, read_object
 from nasbench1shot1.scales import SCALES
 from nasbench1shot1.tuning import evaluation
@@ -223,3 +227,33 @@ def test_a_search_that_diverges_before_its_first_epoch_leaves_a_failure(tmp_path
     monkeypatch.setattr(evaluation, "start_run", lambda *given, **named: pytest.fail("it is not repeated"))
     with refuses(DivergedError, "diverged"):
         evaluation.search_trial(out=tmp_path / "run", optimizer="gdas", epochs=3)
+
+
+WITHOUT_EFFECT: list[dict[str, Any]] = [
+    {"cutout_length": 8, "cutout_probability": 0.0},
+    {"cutout_length": 0, "cutout_probability": 0.5},
+    {"perturbation": "none", "perturbation_size": 0.1},
+    {"optimizer": "beta-darts", "term": "none", "term_weight": 3.0},
+]
+
+
+@pytest.mark.parametrize("values", WITHOUT_EFFECT)
+def test_every_accepted_trial_can_be_resumed_and_extended(values):
+    started = search_options(given := {**TINY, **values}, varied=given)
+    kept = started.as_dict()
+    assert search_options({"epochs": TINY["epochs"]}, kept=kept) == started
+    assert search_options({"epochs": 9}, kept=kept).as_dict() == {**kept, "epochs": 9}
+    with refuses(nb.InvalidInputError, "effect"):
+        search_options(given)
+
+
+def test_a_stopped_trial_is_resumed_although_a_value_has_no_effect(tmp_path, monkeypatch):
+    def stop(*given: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched, pytest.raises(RunStoppedError):
+        patched.setattr(SearchKind, "loop", stop)
+        evaluation.search_trial(out=tmp_path / "run", **{**TINY, **WITHOUT_EFFECT[0], "epochs": 1})
+    evaluation.search_trial(resume=tmp_path / "run", epochs=1)
+    found = nb.search(resume=tmp_path / "run", epochs=2, console=Console(quiet=True))
+    assert found.is_finished and found.config["cutout_length"] == 8 and len(found.lines) == 3

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from ConfigSpace import Categorical, ConfigurationSpace, OrdinalHyperparameter
 from refusals import exits, refuses
 from rich.console import Console
@@ -58,6 +59,16 @@ def test_the_study_of_the_paper_plans_280_searches():
 def test_bad_options_are_refused_in_one_sentence(options, values):
     with refuses(nb.InvalidInputError, *values.split()):
         study_options({**QUICK, **options})
+
+
+def test_an_option_that_depends_on_a_hyperparameter_is_accepted(tmp_path):
+    """The first configuration, with the defaults, has no cutout."""
+    study = tiny_study(tmp_path / "study", cutout_length=8)
+    assert study.shared_options["cutout_length"] == 8
+    assert study.config_space["cutout_probability"].default_value == 0
+    assert tune_without_searches(resume=study.folder, cutout_length=8, iterations=99).config["iterations"] == 99
+    with refuses(nb.InvalidInputError, "perturbation_size=0.5", "effect"):
+        tiny_study(tmp_path / "other", perturbation_size=0.5)
 
 
 def test_threads_are_shared_among_workers_unless_given():
@@ -332,3 +343,11 @@ def test_an_alias_is_recorded_as_the_name_of_the_optimizer(tmp_path):
     options = {"optimizer": "mask-gumbel", "space": "nats-size", "objective": "test_accuracy", "min_budget": 2}
     options |= dict.fromkeys(["channels", "cells"])
     assert tiny_study(tmp_path / "study", **options).options.optimizer == "fbnetv2"
+
+
+def test_a_study_of_a_gpu_is_not_resumed_without_one(tmp_path, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    folder = tiny_study(tmp_path / "study").folder
+    (folder / "config.json").write_text((folder / "config.json").read_text().replace('"cpu"', '"cuda"'))
+    with refuses(nb.InvalidInputError, folder, "cuda", "GPU", options=""):
+        tune_without_searches(resume=folder, iterations=99)
