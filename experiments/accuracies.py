@@ -57,8 +57,9 @@ class Accuracies:
     def frame(self) -> pandas.DataFrame:
         """The accuracies as fractions: method, run, epoch, dataset, split, accuracy, measured.
 
-        `run` counts the searches of a method from 0. Values that the table lacks are NaN. Raises OutOfDomainError if
-        the table lacks an architecture.
+        `run` counts the searches of a method from 0. `measured` is false for estimates, even those that are shrunk
+        toward a measurement. Values that the table lacks are NaN. Raises OutOfDomainError if the table lacks an
+        architecture.
         """
         lines = [
             (method, number, line["epoch"], line["architecture"])
@@ -74,7 +75,8 @@ class Accuracies:
             for split, training in zip(SPLITS, (objective.validation, objective.test), strict=True):
                 answers, metric = self.table.query(found, dataset=training), f"{split}_accuracy"
                 values = np.asarray(answers[metric], np.float64)[rows]
-                measured = np.asarray(answers.is_measured(metric))[rows]
+                has_measurement = np.asarray(answers.is_measured(metric))[rows]
+                measured = has_measurement & self.table.about(metric, training).keeps_measurements
                 own = searched.drop(columns="architecture")
                 frames.append(own.assign(dataset=objective.dataset, split=split, accuracy=values, measured=measured))
         return pandas.concat(frames, ignore_index=True)
@@ -167,8 +169,8 @@ class Accuracies:
     def final(self, published: Published | None = None) -> pandas.DataFrame:
         """Return mean and standard deviation of final architectures, in percent: a row for every method and place.
 
-        The final architecture of a search is the one after its last epoch or, if the search stopped early, the one to
-        which it went back.
+        The final architecture of a search is the one after its last epoch so far or, if the search stopped early, the
+        one to which it went back.
 
         Columns: method, dataset, split, runs, mean, std (n - 1), low, high (the band), measured (a fraction),
         published_mean and published_std.
@@ -221,10 +223,15 @@ class Accuracies:
             rows.append([title_of((dataset, "")).strip(), f"{labels[method]} ({many})", *texts])
         return rows
 
-    def markdown(self, labels: Mapping[str, str]) -> str:
-        """Return the table of the final architectures in Markdown: mean ± standard deviation (n - 1), in percent."""
+    def markdown(self, labels: Mapping[str, str], note: str = "") -> str:
+        """Return the table of the final architectures in Markdown: mean ± standard deviation (n - 1), in percent.
+
+        Args:
+            labels: names of the methods.
+            note: a line below the table. Default: none.
+        """
         said = "mean ± standard deviation (n - 1) of the final architectures"
-        lines = [f"Accuracy in percent, {said}; table {self.table.id}, {self.final_source}.", self.missing_text]
+        lines = [f"Accuracy in percent, {said}; table {self.table.id}, {self.final_source}.", self.missing_text, note]
         return "\n".join([markdown_table(self.headings(), self.final_rows(labels)), *filter(None, lines)]) + "\n"
 
 

@@ -155,8 +155,8 @@ def repetitions(study: BlackBoxStudy, table: Table) -> list[pandas.DataFrame]:
         table: the table of the study.
 
     Returns:
-        One data frame per search with the columns seconds, test_regret and validation_regret (fractions). Each
-        incumbent has a row, and a last row repeats the final incumbent at the end of the search.
+        One data frame per search with the columns seconds, test_regret and validation_regret (fractions), and
+        test_measured. Each incumbent has a row, and a last row repeats the final incumbent at the end of the search.
 
     Raises:
         InvalidInputError: the study searched another table.
@@ -179,5 +179,6 @@ def _incumbent_rows(
     for entry in [*entries, end]:
         if (text := entry["architecture"]) not in scored:
             scored[text] = judge.score(Architecture.parse(text), table)
-        regrets = {"test_regret": scored[text].test_regret, "validation_regret": scored[text].validation_regret}
-        yield {"seconds": entry["simulated_seconds"], **regrets}
+        found = scored[text]
+        regrets = {"test_regret": found.test_regret, "validation_regret": found.validation_regret}
+        yield {"seconds": entry["simulated_seconds"], **regrets, "test_measured": found.test_measured}

@@ -1,6 +1,6 @@
 """Accuracies of compared searches on every data set of their table, for `nb1shot1 compare --accuracies`."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,7 @@ from nasbench1shot1.display.style import AnyStyle, Spread
 from nasbench1shot1.experiments.accuracies import SHOWN, Accuracies
 from nasbench1shot1.experiments.comparison.entries import Entry, SearchEntry
 from nasbench1shot1.experiments.comparison.opening import check_comparable, labels_of, open_entries
+from nasbench1shot1.experiments.comparison.sentences import row_name, unfinished_text
 from nasbench1shot1.experiments.rescoring import recorded_table
 from nasbench1shot1.ground.errors import InvalidInputError, option, switch
 from nasbench1shot1.ground.files import PictureFormat, atomic_folder
@@ -35,29 +36,36 @@ class AccuracyComparison:
 
     Attributes:
         accuracies: the accuracies by label.
-        optimizers: the optimizer of each label, which determines its colour.
+        entries: the runs by label; their optimizers determine colours.
     """
 
     accuracies: Accuracies
-    optimizers: Sequence[str]
+    entries: Mapping[str, Entry]
 
     @property
     def labels(self) -> dict[str, str]:
-        """The labels, which are also the keys of the accuracies."""
-        return {label: label for label in self.accuracies.runs}
+        """The names of the runs in tables and legends by label, the key of the accuracies."""
+        return {label: row_name(label, entry) for label, entry in self.entries.items()}
+
+    def markdown(self) -> str:
+        """Return the table of the final architectures in Markdown (`Accuracies.markdown`)."""
+        return self.accuracies.markdown(self.labels, unfinished_text(self.entries))
 
     def draw(self, style: AnyStyle | None = None) -> "Figure":
         """Return a picture of the accuracies over epochs, with a panel for every data set and split."""
         found = self.accuracies
-        styles = dict(zip(self.labels, curve_styles(list(self.optimizers)), strict=True))
+        looks = curve_styles([entry.optimizer for entry in self.entries.values()])
+        styles = dict(zip(self.entries, looks, strict=True))
         counts = [len(runs) for runs in found.runs.values()]
         has_band = max(counts) > 1 and len(found.runs) <= MOST_BANDS
         columns = len(found.places)
         with Canvas(1, columns, panel=(max(3.0, 8 / columns), 3.4), style=style, wraps=True) as canvas:
             found.draw_by_epoch(canvas, styles)
-            caption = "\n".join(filter(None, [SHOWN, found.missing_text, f"table {found.table.id}"]))
+            unfinished = unfinished_text(self.entries)
+            caption = "\n".join(filter(None, [SHOWN, found.missing_text, f"table {found.table.id}", unfinished]))
+            legend = {self.labels[label]: look for label, look in styles.items()}
             band = describe_band(found.spread, counts) if has_band else ""
-            return canvas.finish("Accuracy on every data set of the table", caption, legend=styles, band=band)
+            return canvas.finish("Accuracy on every data set of the table", caption, legend=legend, band=band)
 
     def show(self, console: Console, files: Sequence[Path]) -> None:
         """Print the table of the final architectures, and the paths of the written files."""
@@ -68,7 +76,7 @@ class AccuracyComparison:
         for row in found.screen_rows(self.labels):
             screen.add_row(*row)
         console.print(screen)
-        for line in filter(None, [found.missing_text, f"Table {found.table.id}"]):
+        for line in filter(None, [found.missing_text, f"Table {found.table.id}", unfinished_text(self.entries)]):
             print_line(line)
         for file in files:
             print_line(f"Written: {file}")
@@ -100,9 +108,8 @@ def compare_accuracies(
     )
     if found is None:
         raise InvalidInputError(f"the table of '{entries[0].folder}' is not available: give one with {option('table')}")
-    return AccuracyComparison(
-        Accuracies(searches, found, checked_spread(spread)), [entry.optimizer for entry in entries]
-    )
+    accuracies = Accuracies(searches, found, checked_spread(spread))
+    return AccuracyComparison(accuracies, dict(zip(names, entries, strict=True)))
 
 
 def _searches(entry: Entry) -> Sequence[Any]:
@@ -131,7 +138,7 @@ def write_accuracies(
         published = ["published_mean", "published_std"]
         found.final().drop(columns=published).to_csv(folder / f"{NAME}.csv", index=False)
         found.by_epoch().to_csv(folder / f"{NAME}-by-epoch.csv", index=False)
-        (folder / f"{NAME}.md").write_text(found.markdown(comparison.labels), encoding="utf-8")
+        (folder / f"{NAME}.md").write_text(comparison.markdown(), encoding="utf-8")
     return [
         out / name for name in (*(path.name for path in drawn), f"{NAME}.csv", f"{NAME}-by-epoch.csv", f"{NAME}.md")
     ]

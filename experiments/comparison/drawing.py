@@ -20,15 +20,18 @@ from nasbench1shot1.display.axes import (
 )
 from nasbench1shot1.display.canvas import Canvas
 from nasbench1shot1.display.colours import MOST_BANDS, Colors, curve_rows, curve_styles
-from nasbench1shot1.display.curves import describe_band, draw_curve, draw_level, log_floor
+from nasbench1shot1.display.curves import draw_curve, draw_level, log_floor
 from nasbench1shot1.display.marked_networks import draw_marked
 from nasbench1shot1.display.style import AnyStyle, tone
 from nasbench1shot1.experiments.comparison.entries import CLOCKS, EPOCHS, EVALUATIONS, SEARCH_TIME, SIMULATED_TIME, Over
 from nasbench1shot1.experiments.comparison.sentences import (
+    band_kinds,
     clock_text,
     different_settings_text,
+    has_bands,
     no_common_time_text,
     notes,
+    progress_text,
     reference_text,
     tables_text,
     tests_text,
@@ -68,7 +71,7 @@ def comparison_figure(comparison: Comparison, colors: Colors | None = None, styl
             if (legend := axes.get_legend()) is not None:  # the figure has one legend of all curves
                 legend.remove()
             axes.xaxis.set_tick_params(labelbottom=True)
-        title = _band_kinds(comparison, comparison.contenders) if _has_bands(comparison) else ""
+        title = band_kinds(comparison, comparison.contenders) if has_bands(comparison) else ""
         return canvas.finish(_title(comparison), caption(comparison), legend=True, legend_title=title)
 
 
@@ -103,8 +106,8 @@ def draw_comparison(
     drawn = [of.label for of in contenders if labels is None or of.label in labels]
     texts = {contender.label: legend_text(comparison, contender) for contender in contenders}
     draw_curves(comparison, axes, drawn, dict(zip(texts, looks, strict=True)), texts)
-    has_band = _has_bands(comparison)
-    title = _band_kinds(comparison, [of for of in contenders if of.label in drawn]) if has_band else ""
+    has_band = has_bands(comparison)
+    title = band_kinds(comparison, [of for of in contenders if of.label in drawn]) if has_band else ""
     axes.legend(frameon=False, title=title or None)
     return axes
 
@@ -133,14 +136,14 @@ def draw_curves(
     """
     curves, goal = comparison.curves, comparison.goal
     floor = log_floor(curves.values()) if comparison.over in CLOCKS else None
-    has_band, ends = _has_bands(comparison), early_ends(comparison)
+    has_band, ends = has_bands(comparison), early_ends(comparison)
     for contender in (of for of in comparison.contenders if of.label in labels):
         curve, look, steps = curves[contender.label], looks[contender.label], comparison.over != EPOCHS
         shown: dict[str, Any] = {"label": texts[contender.label], "style": look, "scale": goal.scale}
         draw_curve(axes, curve, steps=steps, floor=floor, has_band=has_band, **shown)
-        if last := ends.get(contender.label):
-            result = goal.scale * max(float(curve.centre[-1]), floor or 0.0)
-            _draw_end(axes, float(curve.at[-1]), last, result, look["color"])
+        result = float(contender.final.mean())  # of an early-stopped search, not the curve's last value
+        if (last := ends.get(contender.label)) and not np.isnan(result):
+            _draw_end(axes, float(curve.at[-1]), last, goal.scale * max(result, floor or 0.0), look["color"])
     if (baseline := comparison.baseline) is not None and baseline.test_regret is not None:
         level = None if floor is None else goal.scale * floor
         draw_level(axes, goal.scale * baseline.test_regret, baseline_label(comparison), level)
@@ -181,7 +184,7 @@ def tasks_figure(tasks: Tasks, colors: Colors | None = None, style: AnyStyle | N
             if unused not in places:
                 unused.set_axis_off()
         title = f"{each.goal.title} on {counted(len(tasks), 'task')}, {over_text(each.over)}"
-        kinds = [_band_kinds(own, own.contenders) for own in tasks.values() if _has_bands(own)]
+        kinds = [band_kinds(own, own.contenders) for own in tasks.values() if has_bands(own)]
         return canvas.finish(title, tasks_caption(tasks), legend=True, band=next(filter(None, kinds), ""))
 
 
@@ -420,13 +423,6 @@ def objective_text(comparison: Comparison) -> str:
     return comparison.goal.sentence() if is_one else objective_sentence(goals)
 
 
-def progress_text(comparison: Comparison) -> str:
-    """Return a sentence about the unfinished runs and their progress; empty if all runs are finished."""
-    progress = [(contender.label, contender.entry.progress) for contender in comparison.contenders]
-    found = [f"{label} ({how_far})" for label, how_far in progress if how_far is not None]
-    return f"Unfinished runs, shown as far as recorded: {'; '.join(found)}." if found else ""
-
-
 def missing_text(comparison: Comparison) -> str:
     """Return in a sentence how many results a partial table lacks; empty if it has all regrets."""
     found = [(contender.label, contender.missing, len(contender.repetitions)) for contender in comparison.contenders]
@@ -440,20 +436,9 @@ def _bands(comparison: Comparison) -> str:
     counts = [len(contender.repetitions) for contender in comparison.contenders if len(contender.repetitions) > 1]
     if not counts:
         return "One run per curve."
-    if not _has_bands(comparison):
+    if not has_bands(comparison):
         return f"Lines: means over n runs; bands are omitted if there are more than {counted(MOST_BANDS, 'curve')}."
-    return f"Lines and bands: {_band_kinds(comparison, comparison.contenders)} over n runs."
-
-
-def _band_kinds(comparison: Comparison, contenders: Sequence[Contender]) -> str:
-    """Return what the curves and bands of some runs show; empty if none has a band."""
-    counts = [len(contender.repetitions) for contender in contenders]
-    is_cut = any(comparison.curves[contender.label].is_cut for contender in contenders)
-    return describe_band(comparison.spread, counts, None, is_cut=is_cut)
-
-
-def _has_bands(comparison: Comparison) -> bool:
-    return sum(len(contender.repetitions) > 1 for contender in comparison.contenders) <= MOST_BANDS
+    return f"Lines and bands: {band_kinds(comparison, comparison.contenders)} over n runs."
 
 
 def _has_zero(comparison: Comparison) -> bool:

@@ -18,7 +18,6 @@ from nasbench1shot1.experiments.comparison.drawing import (
     comparison_figure,
     missing_text,
     objective_text,
-    progress_text,
     tasks_figure,
 )
 from nasbench1shot1.experiments.comparison.measures import interval_name
@@ -27,9 +26,8 @@ from nasbench1shot1.experiments.comparison.overviews import (
     distribution_figure,
     profile_figure,
 )
-from nasbench1shot1.experiments.comparison.paper import row_name
 from nasbench1shot1.experiments.comparison.rank_tests import FEWEST, describe_effect
-from nasbench1shot1.experiments.comparison.sentences import TEST_WORDS, common_time_text
+from nasbench1shot1.experiments.comparison.sentences import TEST_WORDS, common_time_text, progress_text, row_name
 from nasbench1shot1.experiments.comparison.statistics import COMMON, END, Comparison
 from nasbench1shot1.experiments.comparison.tasks import TaskComparison
 from nasbench1shot1.ground.errors import InvalidInputError, option
@@ -119,7 +117,7 @@ def _results(comparison: Comparison, width: int) -> Screen:
         screen.add_column(name, justify="right", no_wrap=True)
     rows = comparison.results.to_dict("records")
     for row, contender in zip(rows, comparison.contenders, strict=True):
-        row["label"] = row_name(contender)
+        row["label"] = row_name(contender.label, contender.entry)
         numbers = [_number(row[column], goal) for column in columns.values()]
         screen.add_row(*(row[name] for name in names), f"{row['n']:,}", _with_interval(row, goal), *numbers)
     return screen

@@ -14,7 +14,13 @@ from nasbench1shot1.display.style import AnyStyle, checked_style, tone
 from nasbench1shot1.experiments.comparison.drawing import MOST_PANELS, method_looks
 from nasbench1shot1.experiments.comparison.overall import AverageRanks
 from nasbench1shot1.experiments.comparison.rank_tests import SIGNIFICANT
-from nasbench1shot1.experiments.comparison.sentences import FEW, reference_text, tables_text
+from nasbench1shot1.experiments.comparison.sentences import (
+    FEW,
+    progress_text,
+    reference_text,
+    tables_text,
+    texts_per_task,
+)
 from nasbench1shot1.experiments.comparison.tasks import TaskComparison
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.ground.text import number_range
@@ -27,6 +33,11 @@ if TYPE_CHECKING:
 BAR, GAP, SPARE = 3.0, 0.55, 0.15
 """Width of the bars of a critical-difference diagram in points, distance of its lines in units of the axes, and space
 at both sides in inches."""
+
+
+def _unfinished(found: TaskComparison) -> list[str]:
+    """Return sentences about unfinished runs; none if all runs are finished."""
+    return texts_per_task(found.tasks, lambda comparison: [progress_text(comparison)])
 
 
 # Average ranks --------------------------------------------------------------------------------------------------------
@@ -59,6 +70,7 @@ def critical_difference_figure(
                 f"Friedman test: χ² = {statistic:.2f}, p = {p:.2g}{verdict}.",
                 f"{bars} (Nemenyi test at {100 * SIGNIFICANT:.0f} %; CD: critical difference of average ranks).",
                 f"Tables: {tables_text(found.tasks, with_curves=False)}.",
+                *_unfinished(found),
             ]
         )
         return canvas.finish(f"Average ranks over {len(found.tasks)} tasks", caption, height=height)
@@ -122,7 +134,11 @@ def distribution_figure(found: TaskComparison, colors: Colors | None = None, sty
         raise InvalidInputError("every method has one run, which has no distribution: add seeds or repeats")
     names = list(dict.fromkeys(frame["task"]))
     counts = frame.groupby(["label", "task"]).size()
-    texts = {label: f"{label} (n = {number_range(list(counts[label]))})" for label in dict.fromkeys(frame["label"])}
+    running = {of.label for own in found.tasks.values() for of in own.contenders if of.entry.progress is not None}
+    texts = {
+        label: f"{label} (n = {number_range(list(counts[label]))}{', unfinished' if label in running else ''})"
+        for label in dict.fromkeys(frame["label"])
+    }
     lines = -(-len(names) // MOST_PANELS)
     columns = -(-len(names) // lines)
     with Canvas(lines, columns, panel=(max(3.3, 6.4 / columns), 2.9), style=style, sharey=True) as canvas:
@@ -144,6 +160,7 @@ def distribution_figure(found: TaskComparison, colors: Colors | None = None, sty
                     f"Tables: {tables_text(found.tasks, with_curves=False)}.",
                     f"Regret: {reference_text(each, space)}.",
                     ZERO_NOTE.replace("lower", "left") if (frame["regret"] == 0).any() else "",
+                    *_unfinished(found),
                 ],
             )
         )
@@ -216,6 +233,7 @@ def profile_figure(found: TaskComparison, colors: Colors | None = None, style: A
                 *([f"Without bands, because they have {FEW} on some task: {', '.join(few)}."] if few else []),
                 *([f"Left out, because they lack runs on some tasks: {', '.join(partial)}."] if partial else []),
                 f"Tables: {tables_text(found.tasks, with_curves=False)}.",
+                *_unfinished(found),
             ]
         )
         band = "share and 95 % confidence interval (bootstrap of the runs of each task)" if has_band else ""

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nasbench1shot1.experiments.comparison.drawing import Tasks, objective_text, progress_text
+from nasbench1shot1.experiments.comparison.drawing import Tasks, objective_text
 from nasbench1shot1.experiments.comparison.entries import CLOCK_WORDS
 from nasbench1shot1.experiments.comparison.overall import AverageRanks
 from nasbench1shot1.experiments.comparison.rank_tests import FEWEST, SIGNIFICANT
@@ -23,16 +23,18 @@ from nasbench1shot1.experiments.comparison.sentences import (
     counts_text,
     different_settings_text,
     method_name,
+    progress_text,
     range_text,
     reference_text,
     remarks,
+    row_name,
     settings_text,
     software_text,
     statistics_text,
     tables_text,
     texts_per_task,
 )
-from nasbench1shot1.experiments.comparison.statistics import ANYTIME, COMMON, END, LOG_ANYTIME, Comparison, Contender
+from nasbench1shot1.experiments.comparison.statistics import ANYTIME, COMMON, END, LOG_ANYTIME, Comparison
 from nasbench1shot1.ground.errors import in_words
 from nasbench1shot1.ground.text import counted, markdown_table
 
@@ -171,7 +173,11 @@ def measure_table(tasks: Tasks) -> PaperTable:
     for name, comparison in tasks.items():
         cells = [_column(comparison, column, _digits(tasks)) for column in columns]
         parts[name if len(tasks) > 1 else ""] = [
-            [Cell(row_name(contender)), Cell(f"{len(contender.repetitions):,}"), *(own[number] for own in cells)]
+            [
+                Cell(row_name(contender.label, contender.entry)),
+                Cell(f"{len(contender.repetitions):,}"),
+                *(own[number] for own in cells),
+            ]
             for number, contender in enumerate(comparison.contenders)
         ]
     headings = ["method", "n", *(COLUMNS[name][0] for name in columns)]
@@ -204,11 +210,6 @@ def _has_measure(comparison: Comparison, name: str) -> bool:
     if moment == LOG_ANYTIME and not comparison.has_log_areas:
         return False
     return moment == END or bool(comparison.results[f"{prefix}_{statistic}"].notna().any())
-
-
-def row_name(contender: Contender) -> str:
-    """Return the label of a run in tables, which states if the run is unfinished."""
-    return contender.label if contender.entry.progress is None else f"{contender.label} (unfinished)"
 
 
 def _column(comparison: Comparison, name: str, digits: int) -> list[Cell]:

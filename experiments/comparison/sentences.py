@@ -1,14 +1,15 @@
 """Sentences about a comparison that captions, tables and the text for a paper share."""
 
 import importlib.metadata
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
-from nasbench1shot1.display.curves import FEWEST_FOR_INTERVAL, RESAMPLES, span
-from nasbench1shot1.experiments.comparison.entries import CLOCKS, EPOCHS, SIMULATED_TIME
+from nasbench1shot1.display.colours import MOST_BANDS
+from nasbench1shot1.display.curves import FEWEST_FOR_INTERVAL, RESAMPLES, describe_band, span
+from nasbench1shot1.experiments.comparison.entries import CLOCKS, EPOCHS, SIMULATED_TIME, Entry
 from nasbench1shot1.experiments.comparison.rank_tests import FEWEST
-from nasbench1shot1.experiments.comparison.statistics import END, Comparison, Test, sources_text
+from nasbench1shot1.experiments.comparison.statistics import END, Comparison, Contender, Test, sources_text
 from nasbench1shot1.ground.errors import in_words
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.tables.references import PRESENT
@@ -33,6 +34,22 @@ def clock_text(comparison: Comparison) -> str:
     if comparison.over != SIMULATED_TIME:
         return ""
     return " ".join(dict.fromkeys(of.entry.CLOCK for of in comparison.contenders))
+
+
+def row_name(label: str, entry: Entry) -> str:
+    """Return the label of a run in tables, which states if the run is unfinished."""
+    return label if entry.progress is None else f"{label} (unfinished)"
+
+
+def unfinished_text(entries: Mapping[str, Entry]) -> str:
+    """Return a sentence about the unfinished runs, by label, and their progress; empty if all runs are finished."""
+    found = [f"{label} ({entry.progress})" for label, entry in entries.items() if entry.progress is not None]
+    return f"Unfinished runs, shown as far as recorded: {'; '.join(found)}." if found else ""
+
+
+def progress_text(comparison: Comparison) -> str:
+    """Return `unfinished_text` of a comparison."""
+    return unfinished_text({of.label: of.entry for of in comparison.contenders})
 
 
 def notes(comparison: Comparison) -> list[str]:
@@ -172,17 +189,35 @@ def brackets_text(tasks: Mapping[str, Comparison]) -> str:
 
 
 def statistics_text(tasks: Mapping[str, Comparison]) -> str:
-    """Return which statistics tables and figures show, as a sentence."""
+    """Return which statistics tables and figures show, as sentences."""
     few, enough = _few_and_enough(tasks)
     if not few and not enough:
         return "Each method has one run, so there are no intervals."
     if not enough:
-        return (
-            f"Tables and figures show means and medians with minimum and maximum, because {FEW} do not allow a 95 % "
-            "confidence interval by the bootstrap."
-        )
-    otherwise = f", or with the range of {FEW}" if few else ""
-    return f"Tables and figures show means and medians with {INTERVALS}{otherwise}."
+        shown = f"minimum and maximum, because {FEW} do not allow a 95 % confidence interval by the bootstrap"
+    else:
+        shown = f"{INTERVALS}{f', or with the range of {FEW}' if few else ''}"
+    return " ".join([f"Tables show means and medians with {shown}.", *texts_per_task(tasks, _figures_texts)])
+
+
+def _figures_texts(comparison: Comparison) -> list[str]:
+    """Return a sentence about what the figure of a comparison shows; none if no method has several runs."""
+    kinds = band_kinds(comparison, comparison.contenders)
+    if not has_bands(comparison):
+        kinds = f"mean, without bands, because there are more than {counted(MOST_BANDS, 'curve')}"
+    return [f"Figures show the {kinds}."] if kinds else []
+
+
+def band_kinds(comparison: Comparison, contenders: Sequence[Contender]) -> str:
+    """Return what the curves and bands of some runs show; empty if none has a band."""
+    counts = [len(contender.repetitions) for contender in contenders]
+    is_cut = any(comparison.curves[contender.label].is_cut for contender in contenders)
+    return describe_band(comparison.spread, counts, None, is_cut=is_cut)
+
+
+def has_bands(comparison: Comparison) -> bool:
+    """Return whether figures show the bands of curves of several runs: few enough curves have one."""
+    return sum(len(contender.repetitions) > 1 for contender in comparison.contenders) <= MOST_BANDS
 
 
 def _few_and_enough(tasks: Mapping[str, Comparison]) -> tuple[bool, bool]:

@@ -103,7 +103,7 @@ class Pairing:
         budget: epochs of training behind the true errors.
         split: "validation" or "test".
         errors: (A,) true errors, fractions, all known.
-        measured: fraction of measurements among the true errors.
+        measured: bool (A,), whether each true error is a measurement.
     """
 
     predictions: Predictions
@@ -111,7 +111,7 @@ class Pairing:
     budget: int
     split: str
     errors: Floats
-    measured: float
+    measured: NDArray[np.bool_]
 
     @property
     def criteria(self) -> Sequence[str]:
@@ -262,19 +262,17 @@ def pairings(predictions: Predictions, truths: Sequence[Truth]) -> Iterator[Pair
             possible = np.isfinite(predictions.values[name]) if name == "probability" else np.True_
             for errors, known, measured in _versions(truth):
                 mask = known & possible
-                if not np.all(possible):
-                    if mask.sum() < FEWEST:
-                        continue  # almost all choices are decided
-                    measured = float(np.mean(truth.measured[mask])) if measured < 1 else measured
-                yield Pairing(predictions.subset(mask), name, truth.budget, truth.split, errors[mask], measured)
+                if mask.sum() < FEWEST and not np.all(possible):
+                    continue  # almost all choices are decided
+                yield Pairing(predictions.subset(mask), name, truth.budget, truth.split, errors[mask], measured[mask])
 
 
-def _versions(truth: Truth) -> Iterator[tuple[Floats, NDArray[np.bool_], float]]:
-    """Yield true errors, a mask of known values, and the measured fraction: for all, then for measurements only."""
-    known, measured = truth.known, truth.measured
-    yield truth.errors, known, truth.measured_share
-    if FEWEST <= measured.sum() < known.sum():
-        yield truth.measurements, measured, 1.0
+def _versions(truth: Truth) -> Iterator[tuple[Floats, NDArray[np.bool_], NDArray[np.bool_]]]:
+    """Yield true errors and masks of known and of measured values: for all, then for measurements only."""
+    yield truth.errors, truth.known, truth.measured
+    has_measurement = truth.has_measurement
+    if has_measurement.sum() >= FEWEST and not truth.measured[truth.known].all():
+        yield truth.measurements, has_measurement, has_measurement
 
 
 def compare(pairing: Pairing, seed: int, resamples: int | None) -> tuple[list[tuple[Any, ...]], list[Undefined]]:
@@ -288,9 +286,10 @@ def compare(pairing: Pairing, seed: int, resamples: int | None) -> tuple[list[tu
     place = (pairing.predictions.epoch, pairing.budget, pairing.split)
     for scope, mask in pairing.scopes().items():
         found, causes = measure(mask.tobytes())
+        share = float(pairing.measured[mask].mean())
         for criterion, values in found.items():
             name = f"{criterion}_{pairing.predictor}"
-            rows.append((*place, name, scope, *values, int(mask.sum()), pairing.measured))
+            rows.append((*place, name, scope, *values, int(mask.sum()), share))
         for criterion, cause in causes.items():
             undefined.append(Undefined((*place, f"{criterion}_{pairing.predictor}", scope), cause))
     return rows, undefined

@@ -38,12 +38,15 @@ class Truth:
         split: "validation" or "test".
         errors: (A,) fractions, means over the table's repeats; NaN where the table has no value.
         measurements: (A,) fractions, means over measurements only; NaN for architectures without measurements.
+        keeps_measurements: whether the error of an architecture with a measurement is this measurement, rather than an
+            estimate that is shrunk toward it.
     """
 
     budget: int
     split: str
     errors: Floats
     measurements: Floats
+    keeps_measurements: bool = True
 
     @property
     def place(self) -> Place:
@@ -51,9 +54,14 @@ class Truth:
         return self.budget, self.split
 
     @property
-    def measured(self) -> NDArray[np.bool_]:
+    def has_measurement(self) -> NDArray[np.bool_]:
         """Return whether each architecture has a measurement, (A,)."""
         return ~np.isnan(self.measurements)
+
+    @property
+    def measured(self) -> NDArray[np.bool_]:
+        """Return whether each true error is a measurement rather than an estimate, (A,)."""
+        return self.has_measurement & self.keeps_measurements
 
     @property
     def known(self) -> NDArray[np.bool_]:
@@ -105,7 +113,9 @@ def true_errors(
             training = (f"{split}_accuracy", budget, getattr(objective, split))
             errors = 1 - mean_of_known(table.values(*training)[rows])
             if not np.isnan(errors).all():
-                found.append(Truth(budget, split, errors, 1 - mean_of_known(table.measured(*training)[rows])))
+                measurements = 1 - mean_of_known(table.measured(*training)[rows])
+                keeps = table.about(f"{split}_accuracy", getattr(objective, split)).keeps_measurements
+                found.append(Truth(budget, split, errors, measurements, keeps))
     if not found:
         raise OutOfDomainError(
             f"the table {table.id} has no accuracy of these architectures: give another {option('table')}"

@@ -107,7 +107,7 @@ class Chart extends Plot {
     let high = 0;
     for (const row of this.shown) {
       const curve = row.isLevel ? { mean: [row.value] } : row.axes[this.axis.key];
-      high = Math.max(high, ...((this.state.bands && curve.high) || curve.mean));
+      high = Math.max(high, curve.result?.mean ?? 0, ...((this.state.bands && curve.high) || curve.mean));
     }
     if (!this.isLogY) return [0, 1.05 * high || 1];
     const low = this.axis.floor || 1e-3;
@@ -154,12 +154,12 @@ class Chart extends Plot {
           front.append(coloured(create("svg:path", { class: `mark${near}`, d: row.marker, transform }), row));
         }
     }
-    const end = this.span()[1];
-    if (row.holds && curve.at[last] < end && curve.mean[last] !== null) {
-      const y = this.y(curve.mean[last]);
+    const [end, held] = [this.span()[1], curve.result?.mean ?? null];
+    if (curve.at[last] < end && held !== null) {
+      const y = this.y(held);
       const d = `M${this.x(curve.at[last])} ${y}H${this.x(end)}`;
-      const held = coloured(create("svg:path", { class: `curve held${near}`, d }), row);
-      front.append(held, this.dot(row, curve.at[last], curve.mean[last], near));
+      const tail = coloured(create("svg:path", { class: `curve held${near}`, d }), row);
+      front.append(tail, this.dot(row, curve.at[last], held, near));
     }
   }
 
@@ -235,7 +235,8 @@ class Chart extends Plot {
     if (!curve) return null;
     const last = curve.at.length - 1;
     const place = this.position === null ? last : lastPlace(curve.at, this.position);
-    const isOver = place === last && this.position > curve.at[last] && !row.holds;
+    const isOver = this.position !== null && this.position > curve.at[last];
+    if (curve.result && (isOver || this.position === null)) return curve.result.mean === null ? null : curve.result;
     if (place < 0 || isOver || curve.mean[place] === null) return null;
     return { mean: curve.mean[place], low: curve.low?.[place] ?? null, high: curve.high?.[place] ?? null };
   }

@@ -1,12 +1,12 @@
 """The charts of a report as data for `charts.js`: curves, thinned so that pages stay small, with colours and lines."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from nasbench1shot1.display.colours import COLOURS, LINES, curve_styles
-from nasbench1shot1.display.curves import Pooled
+from nasbench1shot1.display.curves import Pooled, Trace, pool_values
 from nasbench1shot1.display.style import BACKGROUND, on_background
 from nasbench1shot1.experiments.comparison.entries import CLOCKS, EPOCHS, EVALUATIONS, Floats
 from nasbench1shot1.experiments.report_page.panels import AXES, Panel
@@ -49,14 +49,11 @@ def regret_chart(panel: Panel, most: int) -> dict[str, Any]:
     looks = curve_styles([of.entry.optimizer for of in panel.drawn])
     curves = []
     for of, look in zip(panel.drawn, looks, strict=True):
-        holds = all(trace.holds for trace in of.repetitions)
         by_axis = {
-            axis: thinned(panel.curves[axis][of.subject.label], scale, most, is_step=axis != EPOCHS)
-            for axis in of.traces
+            axis: shown_curve(panel.curves[axis][of.subject.label], traces, scale, most, is_step=axis != EPOCHS)
+            for axis, traces in of.traces.items()
         }
-        curves.append(
-            {"label": of.subject.label, **line(look), "n": len(of.repetitions), "holds": holds, "axes": by_axis}
-        )
+        curves.append({"label": of.subject.label, **line(look), "n": len(of.repetitions), "axes": by_axis})
     return {
         "name": panel.title,
         "unit": goal.unit,
@@ -97,6 +94,27 @@ def line(look: Mapping[str, Any]) -> dict[str, Any]:
     if look["marker"]:
         found["marker"] = SHAPES[look["marker"]]
     return found
+
+
+def shown_curve(curve: Pooled, traces: Sequence[Trace], scale: float, most: int, *, is_step: bool) -> dict[str, Any]:
+    """Return a curve as `thinned` does and, if all of its runs hold their results after its end, these results.
+
+    The mean of the results differs from the curve's last value if a search went back to an earlier epoch.
+
+    Args:
+        curve: the curve.
+        traces: its runs.
+        scale, most, is_step: as in `thinned`.
+
+    Returns:
+        The lists of `thinned`, and in "result" their values after the end of the curve.
+    """
+    found = thinned(curve, scale, most, is_step=is_step)
+    if not all(trace.holds for trace in traces):
+        return found
+    pooled = pool_values([0], [[trace.result] for trace in traces], spread=curve.spread)
+    ends = thinned(pooled, scale, 1, is_step=True)
+    return {**found, "result": {name: ends[name][0] for name in found if name != "at"}}
 
 
 def thinned(curve: Pooled, scale: float, most: int, *, is_step: bool) -> dict[str, Any]:

@@ -193,7 +193,7 @@ def ranked(subject: Subject, scoring: Scoring) -> Ranked | None:
     if not ranking.lines:
         return None
     named = scoring.table or ranking.options.table or ranking.space.table
-    table = table_of_ranking(ranking.run, ranking.space, named)
+    table = table_of_ranking(ranking.run, ranking.space, named, scoring.reference)
     recorded = ranking.config["table_id"]
     if scoring.table is None and table.id != recorded:
         raise InvalidInputError(

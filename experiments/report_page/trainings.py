@@ -11,7 +11,7 @@ from nasbench1shot1.cell_training.record import ACCURACIES, Training
 from nasbench1shot1.display.colours import curve_styles
 from nasbench1shot1.display.curves import Trace, describe_band, log_floor, pool
 from nasbench1shot1.display.style import Spread
-from nasbench1shot1.experiments.report_page.charts import line, rounded, thinned
+from nasbench1shot1.experiments.report_page.charts import line, rounded, shown_curve
 from nasbench1shot1.experiments.report_page.markup import NO_VALUE, Cell, Markup, sortable_table, tag
 from nasbench1shot1.experiments.report_page.panels import Scoring
 from nasbench1shot1.experiments.report_page.subjects import Subject
@@ -91,20 +91,17 @@ def learning_curves(networks: Sequence[Trained], spread: Spread | None, most: in
         most: the largest number of points of a curve.
     """
     looks = curve_styles([of.label for of in networks])
-    pooled = {
-        split: {of.label: pool(traces, spread=spread) for of in networks if (traces := of.traces(split))}
-        for split in SPLITS
-    }
+    traced = {split: {of.label: traces for of in networks if (traces := of.traces(split))} for split in SPLITS}
+    pooled = {split: {label: pool(of, spread=spread) for label, of in found.items()} for split, found in traced.items()}
     curves = []
     for of, look in zip(networks, looks, strict=True):
-        ends = all(training.is_finished for training in of.trainings)
         own = {
-            split: thinned(found[of.label], 100, most, is_step=False)
+            split: shown_curve(found[of.label], traced[split][of.label], 100, most, is_step=False)
             for split, found in pooled.items()
             if of.label in found
         }
         if own:
-            curves.append({"label": of.label, **line(look), "n": of.evaluated, "holds": ends, "axes": own})
+            curves.append({"label": of.label, **line(look), "n": of.evaluated, "axes": own})
     axes = [
         {
             "key": split,
@@ -164,12 +161,12 @@ def looked_up(training: Training, table: Table) -> Looked | None:
     known = {name: value for name, value in known.items() if not np.isnan(value)}
     if not known:
         return None
-    sources = {name: "measured" if found.is_measured(name) else "predicted" for name in known}
+    sources = {name: found.source(name) for name in known}
     of = dict(zip(names, IN_TABLES, strict=True))
     source = (
         next(iter(sources.values()))
         if len(set(sources.values())) == 1
-        else ", ".join(f"{of[name]} {source}" for name, source in sources.items())
+        else "; ".join(f"{of[name]}: {source}" for name, source in sources.items())
     )
     return Looked(table, epochs, {of[name]: value for name, value in known.items()}, source)
 

@@ -58,10 +58,9 @@ def budget_correlation(
     ]
     frame = pandas.DataFrame(parts)
     frame.attrs = of_budget[budgets[-1]].attributes(
+        rows,
         quantity=f"{split} accuracy at {', '.join(map(str, budgets))} epochs",
         predicted=any(values.predicted for values in of_budget.values()),
-        rows=len(rows),
-        dropped=len(table) - len(rows),
         notes=[f"only the best {percent(best, 0)} at {budgets[-1]} epochs"] if best < 1 else [],
     )
     return frame

@@ -66,10 +66,9 @@ def cost(
     marks, absent = marked_rows(mark, table, rows)
     notes = [*([_missing_note(cell, int((frame["distance"] == 1).sum()))] if cell and is_missing else []), *absent]
     frame.attrs = values.attributes(
+        rows,
         quantity=f"{split} accuracy and training time at {epochs} epochs",
         predicted=values.predicted or seconds.predicted,
-        rows=len(rows),
-        dropped=len(table) - len(rows),
         split=split,
         pearson=_pairs(frame, pearson),
         spearman=_pairs(frame, spearman),

@@ -89,12 +89,13 @@ def noise_distribution(table: Table, split: str = "test", predicted: bool = Fals
 
     Raises OutOfDomainError if the table has no measurements, or only one repeat; estimates have no noise.
     """
-    curves, counts, last = {}, np.zeros(0, int), None
+    curves, counts, used, last = {}, np.zeros(0, int), np.zeros(0, int), None
     for epochs in table.epochs:
         values = values_or_nan(table, accuracy(split), epochs)
         known = np.isfinite(values.repeats).sum(axis=1)
         if len(rows := np.flatnonzero(known > 1)):
-            curves[epochs], counts, last = np.nanstd(values.repeats[rows], axis=1, ddof=1), known[rows], values
+            curves[epochs] = np.nanstd(values.repeats[rows], axis=1, ddof=1)
+            counts, used, last = known[rows], rows, values
     if last is None:
         known_values(table, accuracy(split), table.epochs[-1])  # raises if there are no measurements
         raise OutOfDomainError(
@@ -103,7 +104,7 @@ def noise_distribution(table: Table, split: str = "test", predicted: bool = Fals
         )
     frame = _stack(curves, "epochs", "noise")
     medians = {epochs: float(np.median(curve)) for epochs, curve in curves.items()}
-    frame.attrs = last.attributes(split=split, medians=medians, rows=len(counts), dropped=len(table) - len(counts))
+    frame.attrs = last.attributes(used, split=split, medians=medians)
     frame.attrs["quantity"] = (
         f"{counted_range(counts.tolist(), 'repeat')} of {split} accuracy at {_join_budgets(list(curves))} epochs"
     )
@@ -191,15 +192,12 @@ def error_distribution(
         found.append(frame)
     frame = pandas.concat(found, ignore_index=True).dropna(subset=["error"], ignore_index=True)
     check_enough(len(frame), 1, f"cells of {', '.join(map(str, spaces))} with {values.what}", table)
-    known = int((cells & ~np.isnan(values.mean)).sum())
+    known = np.flatnonzero(cells & ~np.isnan(values.mean))
     sizes = {space.name: {kind: space.count(kind) for kind in KINDS} for space in map(choice_block_space, spaces)}
     marks, absent = _marked_values(mark, table, values)
     notes = [f"cells of {', '.join(sizes)}, weighted by the number of architectures that they represent", *absent]
-    of_spaces = {"rows": known, "dropped": len(table) - known}
-    if not predicted:
-        of_spaces["measured_rows"] = known
     frame.attrs = values.attributes(
-        split=split, sizes=sizes, distinct_cells=known, notes=notes, marks=marks, **of_spaces
+        known, split=split, sizes=sizes, distinct_cells=len(known), notes=notes, marks=marks
     )
     return frame[["space", "hash", "error", *KINDS]]
 

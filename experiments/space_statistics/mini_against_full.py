@@ -69,8 +69,7 @@ def mini_against_full(table: Table, split: str = "validation", predicted: bool =
             parts.append({**row, "low": float(low), "high": float(high), "cells": cells})
     frame = pandas.DataFrame(parts)
     frame.attrs = values.attributes(
-        quantity=f"{split} accuracy", rows=len(rows), dropped=len(table) - len(rows), split=split,
-        predicted=values.predicted or seconds.predicted,
+        rows, quantity=f"{split} accuracy", split=split, predicted=values.predicted or seconds.predicted,
         notes=["regret: relative to the best cell of each benchmark in the table; bars: 95 % bootstrap intervals"],
     )  # fmt: skip
     return frame

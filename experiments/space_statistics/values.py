@@ -55,15 +55,21 @@ class Values:
         """The rows with a value, ascending."""
         return np.flatnonzero(~np.isnan(self.mean))
 
-    def attributes(self, **more: Any) -> dict[Any, Any]:
-        """Return a frame's `attrs`: table, quantity, numbers of used and dropped rows, and whether it is predicted."""
+    def attributes(self, used: NDArray[np.int64] | None = None, **more: Any) -> dict[Any, Any]:
+        """Return a frame's `attrs`: table, quantity, numbers of used and dropped rows, and whether it is predicted.
+
+        Args:
+            used: the rows that the frame is about. Default: all rows with a value.
+            more: further attributes, or other values of these.
+        """
+        used = self.rows if used is None else used
         return {
             "table": self.table_id,
             "quantity": self.what,
             "predicted": self.predicted,
-            "rows": len(self.rows),
-            "measured_rows": int(self.measured.sum()),
-            "dropped": len(self.mean) - len(self.rows),
+            "rows": len(used),
+            "measured_rows": int(self.measured[used].sum()),
+            "dropped": len(self.mean) - len(used),
             **more,
         }
 

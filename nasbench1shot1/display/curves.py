@@ -427,11 +427,11 @@ def draw_curve(
         floor: lower edge of a logarithmic axis, at which lower values are drawn (unscaled).
         has_band: whether to draw the band.
     """
+    note: dict[str, Any] = {"n": curve.runs} if isinstance(curve, Pooled) else {}
+    note |= {"low": scale * curve.low, "high": scale * curve.high} if curve.has_band else {}
+    note_drawn(axes, "curve", label, x=curve.at, y=scale * curve.centre, **note)
     rows = (curve.centre, curve.low, curve.high)
     centre, low, high = (scale * (row if floor is None else np.maximum(row, floor)) for row in rows)
-    note: dict[str, Any] = {"n": curve.runs} if isinstance(curve, Pooled) else {}
-    note |= {"low": low, "high": high} if curve.has_band else {}
-    note_drawn(axes, "curve", label, x=curve.at, y=centre, **note)
     style = tones(style)
     if not steps and isinstance(style.get("markevery"), tuple):
         style = {**style, "markevery": _marked_places(len(centre), style["markevery"])}

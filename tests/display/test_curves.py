@@ -237,6 +237,17 @@ def legend_of(legend: Legend) -> list[str]:
     return [text.get_text().strip() for text in legend.get_texts()]
 
 
+def test_values_below_a_logarithmic_axis_are_drawn_at_its_edge_and_recorded_as_they_are():
+    curve = pool_values([1, 2], [[0.08, 0.0], [0.04, 0.0]])
+    with Canvas() as canvas:
+        draw_curve(canvas.axes[0], curve, label="a", style={"color": "red"}, floor=0.05)
+        (line,) = canvas.axes[0].get_lines()
+        figure = canvas.finish("title", "caption")
+    assert list(line.get_ydata()) == pytest.approx([6, 5])
+    for name, expected in (("y", [6, 0]), ("low", [4, 0]), ("high", [8, 0])):
+        assert figure.data[name].tolist() == pytest.approx(expected)
+
+
 def test_a_level_below_the_axis_is_drawn_at_its_edge_and_recorded_with_its_value():
     with Canvas() as canvas:
         (line,) = draw_level(canvas.axes[0], 0.2, "baseline", floor=0.5).get_lines()

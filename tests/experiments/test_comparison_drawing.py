@@ -15,6 +15,7 @@ from nasbench1shot1.cli import main
 from nasbench1shot1.display.colours import METHODS, curve_styles
 from nasbench1shot1.experiments.comparison.comparing import compare_runs, compare_tasks
 from nasbench1shot1.experiments.comparison.drawing import MOST_BANDS, caption, comparison_figure
+from nasbench1shot1.ground.files import write_json
 from nasbench1shot1.registry import BUILT_IN
 
 TABLES = {"comparison.csv", "comparison-curves.csv", "rank_tests.csv", "table.md", "table.tex", "methods.txt"}
@@ -129,6 +130,17 @@ def test_all_curves_and_their_ends_are_within_the_limits(over, tmp_path):
         for line in (line for line in axes.get_lines() if not str(line.get_label()).startswith("mean over")):
             assert low <= min(line.get_ydata()) and max(line.get_ydata()) <= high
             assert left <= min(line.get_xdata()) and max(line.get_xdata()) <= right
+
+
+@pytest.mark.parametrize("final", [1, None])
+def test_the_dotted_line_of_an_early_stopped_search_is_at_its_result(final, tmp_path):
+    stopped, longer = make.search(tmp_path / "stopped", (20, 9, 4)), make.search(tmp_path / "longer", (25, 14, 6, 3, 1))
+    if final is not None:
+        write_json(stopped.folder / "summary.json", {**stopped.summary, "final_epoch": final})
+    axes = nb.compare([stopped.folder, longer.folder], labels=["stopped", "longer"], over="search-time")
+    (dotted,) = (line for line in axes.get_lines() if line.get_linestyle() == ":")
+    result = 100 * stopped.lines[2 if final is None else final]["test_regret"]
+    assert dotted.get_ydata().tolist() == pytest.approx([result, result])
 
 
 def test_progress_of_groups_and_studies_is_described_in_words(folder, tmp_path):

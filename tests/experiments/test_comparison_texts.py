@@ -12,6 +12,7 @@ from refusals import refuses
 from rich.console import Console
 
 import nasbench1shot1 as nb
+from nasbench1shot1.display.colours import MOST_BANDS
 from nasbench1shot1.experiments.comparison import output
 from nasbench1shot1.experiments.comparison.accuracies import compare_accuracies
 from nasbench1shot1.experiments.comparison.comparing import compare_tasks
@@ -23,6 +24,7 @@ from nasbench1shot1.experiments.comparison.drawing import (
     mean_label,
     mean_text,
 )
+from nasbench1shot1.experiments.comparison.overviews import distribution_figure
 
 QUIET = Console(quiet=True)
 RANK_BELOW_MEAN = 20
@@ -91,6 +93,42 @@ def test_tables_of_final_accuracies_count_final_accuracies(tmp_path):
     assert found.final_source == "50 % measured, else predicted" and found.final_source in found.markdown(
         {"darts": "d"}
     )
+
+
+def test_final_accuracies_and_distributions_of_unfinished_runs_are_called_so(tmp_path):
+    group = make.group(tmp_path / "seeds", [(9, 8, 7), (6, 5, 4), (3, 2, 1)], started=2, epochs=2)
+    done = make.group(tmp_path / "done", [(9, 8, 7), (6, 5, 4)], epochs=2, optimizer="gdas")
+    runs, said = (
+        [group.folder, done.folder],
+        "Unfinished runs, shown as far as recorded: darts (1 of 3 seeds not started).",
+    )
+    found = compare_accuracies(runs)
+    assert said in found.draw().caption and said in found.markdown()
+    assert "| darts (unfinished) | 2 |" in found.markdown() and "| gdas | 2 |" in found.markdown()
+    console = Console(record=True, width=120, file=StringIO())
+    found.show(console, [])
+    assert said in (text := console.export_text()) and "darts (unfinished)" in text
+    figure = distribution_figure(compare_tasks(runs))
+    assert said in figure.caption
+    legend = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert legend == ["darts (n = 2, unfinished)", "gdas (n = 2)"]
+    assert "nfinished" not in compare_accuracies([done.folder]).markdown()
+
+
+@pytest.mark.parametrize(
+    ("spread", "words"),
+    [(None, "mean and 95 % confidence interval (bootstrap)"), ("std", "mean ± standard deviation")],
+)
+def test_the_text_for_a_paper_describes_the_bands_of_the_figures(spread, words, tmp_path):
+    groups = [
+        make.group(tmp_path / f"{number}", [(9, 8 + seed + number) for seed in range(6)], epochs=1)
+        for number in range(MOST_BANDS + 1)
+    ]
+    folders = [of.folder for of in groups]
+    few = compare_tasks(folders[:2], labels=["a", "b"], spread=spread).methods_text()
+    assert "Tables show means and medians with 95 % confidence intervals" in few and f"Figures show the {words}." in few
+    many = compare_tasks(folders, labels=list("abcd"), spread=spread).methods_text()
+    assert f"Figures show the mean, without bands, because there are more than {MOST_BANDS} curves." in many
 
 
 # Intervals ------------------------------------------------------------------------------------------------------------

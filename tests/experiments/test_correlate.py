@@ -111,7 +111,7 @@ def test_the_frame_agrees_with_scipy(ranking):
                 ):
                     expected = function(values.astype(np.float64), 1 - accuracy).statistic
                     assert rows.loc[f"{name}_{predictor}", "value"] == pytest.approx(expected, abs=1e-9)
-            measured = metrics.is_measured(f"{split}_accuracy").mean()
+            measured = metrics.is_measured(f"{split}_accuracy").mean() if split == "test" else 0  # shrunk estimates
             assert rows["measured"].to_numpy() == pytest.approx(measured)
     assert (frame["low"] <= frame["high"]).all()
 

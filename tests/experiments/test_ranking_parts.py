@@ -169,10 +169,11 @@ def test_measured_and_estimated_values_are_distinguished():
     found = {(truth.budget, truth.split): truth for truth in true_errors(table, architectures, table.epochs)}
     assert set(found) == {(budget, "validation") for budget in (4, 12, 36, 108)} | {(108, "test")}
     truth, metrics = found[108, "validation"], table.query(architectures)
-    assert np.array_equal(truth.measured, metrics.is_measured("validation_accuracy"))
-    assert 0 < truth.measured.mean() < 0.5
-    raw = 1 - metrics.measured_validation_accuracy[truth.measured]
-    assert np.allclose(truth.measurements[truth.measured], raw)
+    assert np.array_equal(truth.has_measurement, metrics.is_measured("validation_accuracy"))
+    assert 0 < truth.has_measurement.mean() < 0.5
+    raw = 1 - metrics.measured_validation_accuracy[truth.has_measurement]
+    assert np.allclose(truth.measurements[truth.has_measurement], raw)
+    assert not truth.measured.any() and truth.measured_share == 0, "estimates that are shrunk toward measurements"
     assert np.allclose(truth.errors, 1 - metrics.validation_accuracy)
     assert found[108, "test"].measured.sum() == 273, "the mean test accuracies that are known in s1"
     assert headline(list(found.values())) is found[108, "test"]
@@ -196,6 +197,34 @@ def test_measured_architectures_have_separate_rows():
     assert rows["value"].iloc[1] > 0.9
     regret = frame.query("criterion == 'regret_error' and scope == 'all'")["value"].tolist()
     assert regret == pytest.approx([0, measurements[best] - measurements[:12].min()])
+
+
+def test_each_scope_has_its_own_share_of_measurements():
+    true = np.linspace(0.05, 0.3, 40)
+    best, measured = np.arange(40) < 4, np.arange(40) % 4 == 0
+    truth = Truth(108, "test", true, np.where(measured, true, np.nan))
+    frame, _ = correlations(predictions(true, best=best), [truth], 0, 5)
+    rows = frame.query("criterion == 'spearman_error' and scope in ('all', 'best', 'top-10%')")
+    shares = dict(zip(zip(rows["scope"], rows["n"], strict=True), rows["measured"], strict=True))
+    assert shares == {("all", 40): 0.25, ("best", 4): 0.25, ("top-10%", 4): 0.25, ("all", 10): 1.0}
+    tenth = truth.measurements.copy()
+    tenth[4:8] = true[4:8]  # outside the best tenth
+    frame, _ = correlations(predictions(true, best=best), [Truth(108, "test", true, tenth)], 0, 5)
+    rows = frame.query("criterion == 'spearman_error' and n in (4, 40)").set_index("scope")
+    assert rows.loc[["all", "top-10%"], "measured"].tolist() == [13 / 40, 1 / 4]
+
+
+def test_estimates_are_not_measured_even_if_every_network_has_a_measurement():
+    true = np.linspace(0.05, 0.3, 8)
+    frame, _ = correlations(predictions(true), [Truth(108, "validation", true, true[::-1], False)], 0, 5)
+    rows = frame.query("criterion == 'spearman_error' and scope == 'all'")
+    assert rows[["n", "measured", "value"]].to_numpy().tolist() == [[8, 0.0, 1.0], [8, 1.0, -1.0]]
+
+
+def test_the_scatter_plot_calls_estimates_predicted():
+    errors = np.linspace(0.1, 0.2, 6)
+    [axes] = draw_panels([scatter_panel(errors, Truth(108, "validation", errors, errors, False), None, "error")])
+    assert [text.get_text() for text in axes.figure.legends[0].get_texts()] == ["predicted by the table (6)"]
 
 
 def test_undefined_criteria_are_listed_and_the_rest_is_kept():

@@ -5,6 +5,7 @@ import hashlib
 import html
 import json
 import re
+import shlex
 import shutil
 from importlib.resources import files
 from pathlib import Path
@@ -12,7 +13,9 @@ from typing import Any
 
 import compared_runs as make
 import numpy as np
+import pandas
 import pytest
+import synthetic_study as synthetic
 import tiny_training
 from quick_ranking import tiny_ranking
 from refusals import exits, refuses
@@ -20,6 +23,7 @@ from rich.console import Console
 
 import nasbench1shot1 as nb
 from nasbench1shot1.cli import main
+from nasbench1shot1.experiments.comparison.accuracies import compare_accuracies
 from nasbench1shot1.experiments.correlation.record import Ranking
 from nasbench1shot1.experiments.report_page import rankings
 from nasbench1shot1.experiments.report_page.charts import rounded
@@ -188,7 +192,9 @@ def test_trainings_have_learning_curves_beside_the_values_of_their_table(tmp_pat
         expected = [training.final.test_accuracy, training.final.validation_accuracy]
         assert row[1] == training.network_id and row[4:6] == [f"{100 * value:.2f}" for value in expected]
         values = [f"{100 * value:.2f}" for value in (found.test_accuracy, found.validation_accuracy)]
-        assert row[6:9] == [*values, "108"] and "predicted" in row[9]
+        assert row[6:9] == [*values, "108"]
+        sources = {split: found.source(f"{split}_accuracy") for split in ("test", "validation")}
+        assert row[9] in (sources["test"], "; ".join(f"{split}: {said}" for split, said in sources.items()))
     assert [axis["key"] for axis in chart["axes"]] == ["test", "validation", "train"]
     assert [curve["label"] for curve in chart["curves"]] == names and chart["curves"][0]["n"] == 2
     for split in ("test", "validation", "train"):
@@ -284,6 +290,20 @@ def test_a_ranking_of_another_table_needs_to_be_told(ranking, tmp_path):
     assert nb.load_table().id in words(write(copy, tmp_path / "report.html", table="embedded"))
 
 
+def test_a_ranking_is_scored_on_a_table_that_has_some_of_its_architectures(ranking, tmp_path):
+    texts = [str(ranking.space[int(number)]) for number in ranking.scores(2).numbers[:7]]
+    frame = pandas.DataFrame({"architecture": texts, "epochs": 108, "test_accuracy": np.linspace(0.9, 0.93, 7)})
+    table = nb.table_from_frame(frame, space=ranking.space, reference="present")
+    table.save(tmp_path / "some")
+    given = {"table": tmp_path / "some"}
+    with refuses(nb.OutOfDomainError, table.id):
+        write(ranking, tmp_path / "report.html", **given)
+    page = write(ranking, tmp_path / "report.html", **given, reference="present")
+    (plot,) = data_of(page)["scatters"]
+    assert len(plot["truth"]) == len({nb.Architecture.parse(text).cell for text in texts})
+    assert "--reference present" in words(page)
+
+
 # Runs in progress -----------------------------------------------------------------------------------------------------
 
 
@@ -309,7 +329,19 @@ def test_lines_without_their_parameters_are_not_shown_as_cells(tmp_path):
     run = make.with_parameters(make.search(tmp_path / "one", (9, 5, 3), finished=False))
     stored = dict(np.load(run.folder / "architecture_parameters.npz"))
     np.savez(run.folder / "architecture_parameters.npz", **{key: value[:2] for key, value in stored.items()})
-    assert data_of(write(run, tmp_path / "report.html"))["searches"][0]["epochs"] == [0, 1]
+    (cells,) = data_of(write(run, tmp_path / "report.html"))["searches"]
+    assert cells["epochs"] == [0, 1] and not any("early" in note for note in cells["notes"])
+
+
+def test_the_cells_of_an_early_stopped_search_include_its_result_even_if_few_are_shown(tmp_path):
+    run = make.search(tmp_path / "one", (9, 5, 3, 8, 2))
+    (run.folder / "summary.json").write_text(json.dumps({**run.summary, "final_epoch": 3}))
+    cells = searched(nb.load_run(run.folder), "one", None, 2)
+    assert cells["epochs"] == [0, 3, 4]
+    assert "The search stopped early: its result is the architecture of epoch 3." in cells["notes"]
+    assert data_of(write(run.folder, tmp_path / "report.html"))["charts"][0]["curves"][0]["axes"]["epochs"][
+        "result"
+    ] == {"mean": rounded(100 * run.lines[3]["test_regret"])}
 
 
 def test_a_watched_page_is_renewed_until_all_runs_are_finished(tmp_path, monkeypatch):
@@ -373,6 +405,24 @@ def test_cells_are_scored_on_the_given_table(tmp_path, measured_table):
     assert data["validationMeasured"] == "111"
 
 
+def test_estimates_are_not_shown_as_measured(tmp_path):
+    """Validation errors of the bundled table are shrunk toward measurements; test errors are measured where known."""
+    table, space = nb.load_table(), nb.search_space("s1")
+    found = table.query([space[number] for number in range(500)])
+    arch = space[int(np.argmax(found.is_measured("validation_accuracy") & found.is_measured("test_accuracy")))]
+    assert table.query(arch).source("validation_accuracy") == "predicted, shrunk toward a measurement"
+    synthetic.write_run(
+        tmp_path / "own", [arch] * 2, {"optimizer": "darts", "space": "s1", "scale": "quick", "epochs": 1}
+    )
+    run = make.with_facts(tmp_path / "own")
+    for options in ({}, {"table": "embedded"}):
+        page = write(run, tmp_path / f"report-{len(options)}.html", **options)
+        (cells,) = data_of(page)["searches"]
+        assert (cells["measured"], cells["validationMeasured"]) == ("11", "00")
+    frame = compare_accuracies([run]).accuracies.final()
+    assert frame.set_index("split")["measured"].to_dict() == {"validation": 0.0, "test": 1.0}
+
+
 # Refusals -------------------------------------------------------------------------------------------------------------
 
 REFUSALS = {
@@ -400,6 +450,16 @@ def test_bad_input_ends_in_one_sentence_and_writes_nothing(runs, options, named,
         main(["report", *(str(folder / run) for run in runs), *options])
     assert sorted(path.name for path in tmp_path.iterdir()) == ["folder.html", "old.html"]
     assert (tmp_path / "old.html").read_text() == "kept"
+
+
+def test_the_command_of_a_page_writes_it_again(folder, tmp_path):
+    file = tmp_path / "my report.html"
+    page = write(folder / "gdas", file, labels=["a b"], spread="std")
+    command = next(line for line in html.unescape(page).split("<pre>")[-1].split("</pre>") if "report" in line)
+    given = shlex.split(re.sub(r"<[^>]*>", "", command))
+    assert given[:2] == ["nb1shot1", "report"]
+    main(given[1:])
+    assert file.read_text() == page
 
 
 def test_the_command_replaces_a_file_only_if_told(folder, tmp_path, capsys):

@@ -13,6 +13,7 @@ from quick_ranking import tiny_ranking
 import nasbench1shot1 as nb
 from nasbench1shot1.experiments.comparison.comparing import compare_runs
 from nasbench1shot1.experiments.report_page.searched import drawings
+from nasbench1shot1.ground.files import write_json
 
 HOSTILE = '<img src=x onerror=alert(1)></script>"&'
 RANKS = ((9, 5, 2, 2, 1), (20, 8, 8, 3, 3), (30, 30, 12, 4, 0))
@@ -114,6 +115,29 @@ def test_values_under_the_pointer_are_those_of_the_runs(browser, file, folder):
             assert legend(page)["GDAS"] == (expected, "")
         page.mouse.move(0, 0)
         assert legend(page) == shown
+
+
+def test_an_early_stopped_search_holds_the_result_that_it_went_back_to(browser, tmp_path):
+    stopped = runs.search(tmp_path / "stopped", (20, 9, 4))
+    write_json(stopped.folder / "summary.json", {**stopped.summary, "final_epoch": 1})
+    longer = runs.search(tmp_path / "longer", (25, 14, 6, 3, 1), optimizer="gdas")
+    file = nb.write_report_page([stopped.folder, longer.folder], tmp_path / "page.html", labels=["stopped", "longer"])
+    result, last = (f"{100 * stopped.lines[epoch]['test_regret']:.3f}" for epoch in (1, 2))
+    with opened(browser, file) as page:
+        page.get_by_label("Epochs", exact=True).check()
+        assert legend(page)["stopped"] == (result, "") != (last, "")
+        box = page.locator(".plot svg rect.frame").bounding_box()
+        for epoch, expected in ((2, last), (3, result)):
+            page.mouse.move(box["x"] + box["width"] * (epoch + 0.1) / 4, box["y"] + 40)
+            assert legend(page)["stopped"] == (expected, "")
+        heights = page.evaluate(
+            "[document.querySelector('path.held').getAttribute('d'), ...[...document.querySelectorAll('path.curve')]"
+            ".map(of => of.getAttribute('d'))]"
+        )
+        held = float(re.match(r"M[\d.]+ ([\d.]+)H", heights[0])[1])
+        points = re.findall(r"[ML][\d.]+ ([\d.]+)", heights[1])
+        assert held == pytest.approx(float(points[1]), abs=0.1) and held != pytest.approx(float(points[2]), abs=1)
+        assert "its result is the architecture of epoch 1." in page.locator("[data-of=notes]").inner_text()
 
 
 def test_switches_change_the_axes_and_the_bands(browser, file):

@@ -30,6 +30,7 @@ from nasbench1shot1.experiments.reproduction.reproducing import check_recorded, 
 from nasbench1shot1.experiments.tuning.best import best_of
 from nasbench1shot1.experiments.tuning.trajectory import average, trajectory
 from nasbench1shot1.jobs.pool import WorkerOptions, this_process
+from nasbench1shot1.tables.columns import source_text
 from nasbench1shot1.tables.table import load_table
 from nasbench1shot1.tuning.record import Study
 
@@ -159,6 +160,26 @@ def test_the_curves_of_a_figure_are_averages_of_its_studies(tmp_path):
     shown = io.StringIO()
     results.show(Console(file=shown, width=120))
     assert "darts" in shown.getvalue() and "%" in shown.getvalue()
+
+
+def test_the_axis_states_how_many_of_the_drawn_incumbents_are_measured(tmp_path):
+    (job,) = planned("figure5", tmp_path / "figure", only=["s1/gdas"], seeds=[0])
+    tune(out=job.folder, **job.options)
+    quiet = {"space": "s1", "evaluations": 5, "repeats": 3, "console": Console(quiet=True)}
+    joined, table = nb.black_box("random", out=tmp_path / "random", **quiet), load_table()
+
+    def measured(texts: Sequence[str]) -> list[bool]:
+        return [table.query(nb.Architecture.parse(text)).is_measured("test_accuracy") for text in texts]
+
+    study = Study.open(job.folder)
+    lines = {line["number"]: line["architecture"] for line in study.lines}
+    flags = measured([lines[number] for number in trajectory(study.observations)["number"]])
+    for folders in ([], [joined.folder]):
+        for line in joined.lines if folders else []:
+            flags += measured([entry[2] for entry in [*line["incumbents"], line["incumbents"][-1]]])
+        results = open_figure("figure5", ["s1/gdas"], folders).results([job], table)
+        assert results.source == source_text(sum(flags) / len(flags))
+        assert f"({results.source})" in results.draw().axes[0].get_ylabel()
 
 
 def test_a_figure_on_a_table_without_training_times_is_over_wall_clock_time(tmp_path):

@@ -165,8 +165,7 @@ class ProxyCorrelations(CurveResults):
             return canvas.finish(self._title(), self._caption(), legend=legend, band=band)
 
     def _source(self, split: str) -> str:
-        measured = self.frame.loc[self.frame["split"] == split, "measured"]
-        return provenance(measured, is_estimated(self.table, None, split))
+        return provenance(self.frame.loc[self.frame["split"] == split, "measured"])
 
     def _title(self) -> str:
         config, most = self.runs[0].config, max(len(result.errors) for result in self.sizes)
@@ -198,7 +197,8 @@ def score_trainings(trainings: Sequence[ProxyTrainings], table: Table) -> ProxyR
     """Score the trainings of all seeds of one size on a table; raises OutOfDomainError if it lacks an architecture."""
     scores = [score(arch, table) for each in trainings for arch in each.architectures]
     true = {split: [getattr(s, f"table_{split}_error") for s in scores] for split in SPLITS}
-    measured = {split: [getattr(s, f"{split}_measured") for s in scores] for split in SPLITS}
+    guesses = {split: is_estimated(table, None, split) for split in SPLITS}
+    measured = {split: [getattr(s, f"{split}_measured") and not guesses[split] for s in scores] for split in SPLITS}
     return ProxyResult(
         trainings,
         np.concatenate([each.validation_errors for each in trainings]),

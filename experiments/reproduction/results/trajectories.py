@@ -79,7 +79,7 @@ class Trajectories(StudyResults):
         """All curves, each with its panel."""
         frames, tuned = iter(self.frames), []
         for found in self.found:
-            incumbents = [frame for frame in (trajectory(next(frames)) for _ in found.runs) if len(frame)]
+            incumbents = [frame for frame in (_incumbents(next(frames)) for _ in found.runs) if len(frame)]
             method = str(found.curve.options.get("optimizer") or found.curve.options["tuner"])
             if incumbents:
                 tuned.append((found.panel, Curve(found.curve.key, found.curve.label, method, TUNED, incumbents)))
@@ -114,6 +114,12 @@ class Trajectories(StudyResults):
                 key, label = f"{name} ({study.folder.name})", f"{label} ({study.folder.name})"
             found.append((panels[space], Curve(key, label, name, BLACK_BOX, repetitions(study, self.table))))
         return found
+
+    @property
+    def source(self) -> str:
+        """Which share of the test regrets of all drawn incumbents is measured, in words."""
+        flags = [frame["test_measured"].astype(float) for _, curve in self.curves for frame in curve.repetitions]
+        return provenance(pandas.concat(flags))
 
     def as_table(self) -> pandas.DataFrame:
         """Return the mean curves: `panel`, `curve`, then the columns of `trajectory.average`."""
@@ -154,10 +160,15 @@ class Trajectories(StudyResults):
             panels,
             self.plan_title(),
             self.caption(incumbent, self.proposals(), *black_box, frames=observed),
-            provenance(pandas.concat(observed)["test_measured"].astype(float)),
+            self.source,
             self.spread,
             style,
             colors=colors,
             labels=labels,
             clock=self._clock,
         )
+
+
+def _incumbents(observations: pandas.DataFrame) -> pandas.DataFrame:
+    """Return `trajectory` of the observations of a study, and whether the test value of each incumbent is measured."""
+    return trajectory(observations).join(observations.set_index("number")["test_measured"], on="number")
