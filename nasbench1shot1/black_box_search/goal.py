@@ -74,7 +74,7 @@ class Goal:
     @property
     def is_guided_by_test_values(self) -> bool:
         """Whether the searches observed values on test images."""
-        return self.guide.split == "test"
+        return self.guide.uses_test_images
 
     def mark(self, label: str) -> str:
         """Return the label of a curve, which states if test values guided the searches."""

@@ -125,7 +125,7 @@ class Import:
     percent: bool = False
     """Read accuracies and other fractions in a file of trainings as percentages."""
     predicted: bool = False
-    """Treat standard metrics in a file of trainings as predictions, not measurements."""
+    """Treat metrics in a file of trainings as predictions, not measurements."""
     reference: Literal["all", "present"] = "all"
     """Networks whose best one has zero regret: all networks of the space, which a file of trainings must then contain,
     or only those that are present in the file."""
@@ -188,7 +188,7 @@ class Import:
         return FrameFile(
             search_space(self.space),
             {
-                "columns": parse_columns(self.column),
+                "columns": parse_columns(self.column, "predicted" if self.predicted else "measured"),
                 "dataset": self.dataset,
                 "percent": self.percent,
                 "measured": not self.predicted,
@@ -367,13 +367,13 @@ def _rows(table: "Table", columns: Mapping[str, Mapping[str, Any]]) -> list[tupl
     from nasbench1shot1.tables.description import MetricNames
 
     names, found = MetricNames(columns), dict[tuple[str, str, str], list[str]]()
-    companions = {(columns[n]["metric"], columns[n]["dataset"]): n for n in names.about if names.is_companion(n)}
+    companions = {(of.metric, of.dataset, of.moment): n for n, of in names.about.items() if names.is_companion(n)}
     for name, column in names.about.items():
         if name in companions.values():
             continue
         about, is_curve = columns[name], isinstance(column.moment, int)
         facts = ["learning curves" if is_curve else _in_words(table, name, about)]
-        if (other := companions.get((column.metric, column.dataset))) and column.moment == "end":
+        if other := companions.get((column.metric, column.dataset, column.moment)):
             facts.append(f"measurements: {_gaps(table, other, columns[other]) or 'all rows'}")
         facts += ["half-way"] if column.moment == "halfway" else []
         epochs = ", ".join(map(str, column.epochs))

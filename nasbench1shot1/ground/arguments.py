@@ -29,6 +29,13 @@ def whole_number(name: str, value: Any, wanted: str) -> int:
     return int(value)
 
 
+def positive_number(name: str, value: Any) -> int:
+    """Return a Python or numpy integer of at least 1 as an int; raises InvalidInputError for anything else."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
+        raise InvalidInputError(f"{name} must be a whole number of at least 1, not {value!r}")
+    return int(value)
+
+
 def check_torch_generator(generator: object) -> None:
     """Raise InvalidInputError for anything but a torch.Generator, such as a seed."""
     import torch

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from nasbench1shot1.ground.arguments import positive_number
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.nasbench101.cell import OPERATIONS, Cell
@@ -49,8 +50,7 @@ class Skeleton:
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise InvalidInputError(f"{name} must be a whole number of at least 1, not {value!r}")
+            object.__setattr__(self, name, positive_number(name, value))
 
     @property
     def last_channels(self) -> int:
@@ -125,9 +125,9 @@ def multiply_adds(x: Any, skeleton: Skeleton | None = None, side: int = 32) -> i
     """Return the multiply-adds of a cell's network for one image of `side` × `side` pixels, without building it.
 
     Convolutions and the dense layer count; batch-norm, pooling and sums do not. Other arguments and errors are as for
-    `parameter_count`.
+    `parameter_count`. Raises InvalidInputError if `side` is not a whole number of at least 1.
     """
-    cell, skeleton = as_cell(x), skeleton or Skeleton()
+    cell, skeleton, side = as_cell(x), skeleton or Skeleton(), positive_number("side", side)
     matrix = cell.matrix.tolist()
     total = STEM_KERNEL_SIZE**2 * IMAGE_CHANNELS * skeleton.stem_channels * side**2
     for place, count in skeleton.counted_places():

@@ -1,7 +1,11 @@
 """The cost of NAS-Bench-201's networks in closed form: trainable parameters and multiply-adds (section 2.1)."""
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
+import numpy as np
+
+from nasbench1shot1.ground.arguments import positive_number
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.nasbench201.architecture import OPERATIONS, checked_operations
 
@@ -19,7 +23,9 @@ def edge_parameter_count(
 
     Raises InvalidInputError if the operations are not valid, or a size is not a whole number of at least 1.
     """
-    check_sizes(channels=channels, cells_per_stage=cells_per_stage, classes=classes)
+    channels, cells_per_stage, classes = checked_sizes(
+        channels=channels, cells_per_stage=cells_per_stage, classes=classes
+    )
     areas, total = _areas(operations), _conv(3, channels, 9) + 2 * channels
     for stage, width in _widths(channels):
         if stage:
@@ -42,8 +48,10 @@ def multiply_adds(
 
     Raises InvalidInputError like `edge_parameter_count`, and if `side` is not a multiple of 4.
     """
-    check_sizes(channels=channels, cells_per_stage=cells_per_stage, classes=classes)
-    check_side(side)
+    channels, cells_per_stage, classes = checked_sizes(
+        channels=channels, cells_per_stage=cells_per_stage, classes=classes
+    )
+    side = checked_side(side)
     areas, total = _areas(operations), _conv(3, channels, 9) * side**2
     for stage, width in _widths(channels):
         if stage:
@@ -65,14 +73,13 @@ def _conv(in_channels: int, out_channels: int, area: int) -> int:
     return in_channels * out_channels * area
 
 
-def check_sizes(**sizes: int) -> None:
-    """Raise InvalidInputError unless every size of a network is a whole number of at least 1."""
-    for name, value in sizes.items():
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise InvalidInputError(f"{name} must be a whole number of at least 1, not {value!r}")
+def checked_sizes(**sizes: Any) -> list[int]:
+    """Return the sizes of a network as ints, in their order; raises the error of `positive_number` for a wrong one."""
+    return [positive_number(name, value) for name, value in sizes.items()]
 
 
-def check_side(side: int) -> None:
-    """Raise InvalidInputError unless an image of this side in pixels can be halved twice."""
-    if isinstance(side, bool) or not isinstance(side, int) or side < 4 or side % 4:
+def checked_side(side: Any) -> int:
+    """Return the side of an image in pixels as an int; raises InvalidInputError if it cannot be halved twice."""
+    if isinstance(side, bool) or not isinstance(side, (int, np.integer)) or side < 4 or side % 4:
         raise InvalidInputError(f"side must be a multiple of 4, because the image is halved twice, not {side!r}")
+    return int(side)

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.nasbench201.architecture import EDGES, N_NODES, OPERATIONS, EdgeArchitecture
-from nasbench1shot1.nasbench201.cost import CELLS_PER_STAGE, CHANNELS, STAGES, check_sizes
+from nasbench1shot1.nasbench201.cost import CELLS_PER_STAGE, CHANNELS, STAGES, checked_sizes
 from nasbench1shot1.nasbench201.layers import ResidualBlock, batch_norm, edge_operation, node_value, stem
 from nasbench1shot1.supernets.layers import initialise
 
@@ -115,7 +115,7 @@ def build_edge_network(
         raise InvalidInputError(
             f"{architecture!r} is not an architecture of nb201: give one, such as a result of nb.Architecture.parse"
         )
-    check_sizes(channels=channels, cells_per_stage=cells_per_stage, classes=classes)
-    net = EdgeNetwork(architecture, channels, cells_per_stage, classes)
+    sizes = checked_sizes(channels=channels, cells_per_stage=cells_per_stage, classes=classes)
+    net = EdgeNetwork(architecture, *sizes)
     initialise(net, generator or torch.Generator().manual_seed(0))
     return net.to(memory_format=torch.channels_last)  # type: ignore[call-overload,no-any-return]

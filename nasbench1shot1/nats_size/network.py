@@ -6,8 +6,8 @@ width (`xautodl/models/shape_infers/InferTinyCellNet.py` in AutoDL-Projects).
 
 import torch
 
+from nasbench1shot1.ground.arguments import positive_number
 from nasbench1shot1.ground.errors import InvalidInputError
-from nasbench1shot1.nasbench201.cost import check_sizes
 from nasbench1shot1.nasbench201.layers import ResidualBlock
 from nasbench1shot1.nasbench201.network import CellNetwork, NetworkCell
 from nasbench1shot1.nats_size.architecture import CELL, WidthArchitecture
@@ -55,7 +55,6 @@ def build_width_network(
         raise InvalidInputError(
             f"{architecture!r} is not an architecture of nats-size: give one, such as a result of nb.Architecture.parse"
         )
-    check_sizes(classes=classes)
-    net = WidthNetwork(architecture, classes)
+    net = WidthNetwork(architecture, positive_number("classes", classes))
     initialise(net, generator or torch.Generator().manual_seed(0))
     return net.to(memory_format=torch.channels_last)  # type: ignore[call-overload,no-any-return]

@@ -61,7 +61,7 @@ class OtherMetric:
         self._table, training = table, objective.validation
         about = table.about(metric, training)
         about.cost(0.0)  # raises for a metric without a direction
-        if about.split == "test":
+        if about.uses_test_images:
             raise InvalidInputError(f"{metric} is measured on test images, which a search must not observe: remove it")
         if table.stored(metric, training) is None:
             raise OutOfDomainError(f"the table {table.id} has no {about.words}: choose another {option('objective')}")

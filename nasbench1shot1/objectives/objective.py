@@ -30,6 +30,7 @@ from nasbench1shot1.objectives.answers import BudgetSpent, Evaluation, Front, Ot
 from nasbench1shot1.objectives.recording import OutsideRepeats, StudyRecorder
 from nasbench1shot1.space import SearchSpace
 from nasbench1shot1.tables.columns import choose_repeat
+from nasbench1shot1.tables.references import PRESENT
 from nasbench1shot1.tables.table import Table
 
 if TYPE_CHECKING:
@@ -330,13 +331,14 @@ class Objective:
         objective, judge = self.repeats.objective, self.repeats.judge
         is_test = split == "test"
         within = judge.within and self.table.resolve(judge.within, judge.dataset)
+        reference = PRESENT if self.table.is_part else self.space.name  # as for the regrets of `score`
         network, _ = self.table.best(
-            self.space.name,
+            reference,
             dataset=objective.test if is_test else objective.validation,
             metric=objective.test_metric if is_test else objective.validation_metric,
             within=within,
         )
-        return judge.score_in(self.space.name, network, self.table)
+        return judge.score_in(reference, network, self.table)
 
     # The record ----------------------------------------------------------------------------------------------------
 

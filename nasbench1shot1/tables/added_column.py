@@ -1,6 +1,6 @@
 """A column that is added to an existing table: where its values go, and how it is described."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, alternatives, quote, unknown_name
 from nasbench1shot1.tables.checks import ORDER
 from nasbench1shot1.tables.columns import Column, Rows
-from nasbench1shot1.tables.description import MEMBER, find_problem_of_column
+from nasbench1shot1.tables.description import MEASURED, MEMBER, find_problem_of_column
 from nasbench1shot1.tables.folder import TableFolder, table_id
 from nasbench1shot1.tables.writing import with_columns
 
@@ -55,17 +55,26 @@ def _on_data_sets(folder: TableFolder, column: Column) -> list[Column]:
 
 def _stored_name(folder: TableFolder, column: Column) -> str:
     """Return the name of the stored column; raises InvalidInputError if the table has such a column."""
-    plain = f"{column.dataset}.{column.metric}" if len(folder.meta["datasets"]) > 1 else column.metric
-    prefix = {"end": "", "halfway": "halfway_"}.get(str(column.moment), f"curve{column.moment}_")
-    plain = f"{prefix}{plain}"
-    key = column.metric, column.dataset, column.moment
-    names = [plain, f"measured_{plain}"] if column.fidelity == "measured" else [plain]
-    free = [name for name in names if name not in (*folder.columns, ORDER) and not name.startswith(MEMBER)]
-    if not free or key in folder.names.measurements:
+    name = free_name(column, folder.meta["datasets"], folder.columns)
+    if name is None or (column.metric, column.dataset, column.moment) in folder.names.measurements:
         raise InvalidInputError(
             f"the table {table_id(folder.meta)} already has {column.metric} on {column.dataset}: choose another metric"
         )
-    return free[0]
+    return name
+
+
+def free_name(column: Column, datasets: Sequence[str], taken: Container[str]) -> str | None:
+    """Return the name of a new column of a table by the convention of `tables.folder`; None if it is taken.
+
+    Args:
+        column: the description. A measurement has the prefix "measured_" if a column without it is taken.
+        datasets: the data sets of the table.
+        taken: the names of the table's columns.
+    """
+    plain = f"{column.prefix}{f'{column.dataset}.' if len(datasets) > 1 else ''}{column.metric}"
+    names = [plain, f"{MEASURED}{plain}"] if column.fidelity == "measured" else [plain]
+    free = (name for name in names if name not in taken and name != ORDER and not name.startswith(MEMBER))
+    return next(free, None)
 
 
 def _array(folder: TableFolder, rows_of: RowsOf, column: Column, values: Any) -> NDArray[Any]:

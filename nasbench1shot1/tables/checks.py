@@ -139,18 +139,23 @@ def check_values(path: Path | None, meta: Meta, name: str, values: NDArray[Any])
 
     Reads the whole column.
     """
-    if not values.size:
-        return
+    if values.size and (fault := _fault(meta, name, values)):
+        raise damaged_column_error(path, name, fault, REMEDY if path else "change the array")
+
+
+def _fault(meta: Meta, name: str, values: NDArray[Any]) -> str | None:
+    """Return what is impossible in at least one value of a column, phrased to follow its name; None if nothing is."""
     if fault := keys_of(meta).fault(name, values, meta["rows"]):
-        raise damaged_column_error(path, name, fault)
+        return fault
     if name == ORDER or name.startswith(MEMBER):
         if values.min() < 0 or values.max() >= meta["rows"]:
-            raise damaged_column_error(path, name, f"refers to a row outside the table's {meta['rows']:,} rows")
+            return f"refers to a row outside the table's {meta['rows']:,} rows"
         if name.startswith(MEMBER) and (values[1:] <= values[:-1]).any():
-            raise damaged_column_error(path, name, "does not contain rows in ascending order")
+            return "does not contain rows in ascending order"
     entry = meta["columns"].get(name, {})
     images, counts = entry.get("images"), values
     if isinstance(entry.get("moment"), int) and values.dtype.kind == "u":
         counts = values[values != np.iinfo(values.dtype).max]  # the mark of a missing value in learning curves
     if images and counts.dtype.kind == "u" and counts.max(initial=0) > images:
-        raise damaged_column_error(path, name, f"counts more than {images:,} images")
+        return f"counts more than {images:,} images"
+    return None

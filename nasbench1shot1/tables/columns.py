@@ -71,7 +71,8 @@ class Column:
         quantity: what the metric measures, such as "accuracy", "loss", "training time", "parameters", "FLOPs",
             "latency" or "energy".
         dataset: the training to which the metric belongs, by its data set.
-        split: the images of an accuracy or loss: "train", "validation" or "test".
+        split: the images of an accuracy or loss: "train", "validation", "test", or "valtest" for validation and test
+            images together.
         unit: unit of the values, such as "fraction", "nats", "s", "ms" or "mJ"; empty for values without a unit.
         direction: which values are better, "higher" or "lower"; None if neither is.
         epochs: the budgets that have values, ascending. Without budgets, each network has one value, which applies to
@@ -136,6 +137,11 @@ class Column:
         return self.is_measured or self.fidelity == PARTLY_MEASURED
 
     @property
+    def uses_test_images(self) -> bool:
+        """Whether the values were measured on test images, at least in part, so that a search must not observe them."""
+        return self.split in ("test", "valtest")
+
+    @property
     def words(self) -> str:
         """The metric in sentences, such as "validation accuracy"."""
         return self.metric.replace("_", " ")
@@ -147,6 +153,11 @@ class Column:
         is_large = self.unit == "s" and not 0 < abs(value) < 1
         digits = f"{value:,.0f}" if not self.unit or is_large else f"{value:,.4g}"
         return f"{digits} {self.unit}".rstrip()
+
+    @property
+    def prefix(self) -> str:
+        """What stands before the metric, and its data set, in the name of the column: "", "halfway_" or "curve200_"."""
+        return f"curve{self.moment}_" if isinstance(self.moment, int) else "halfway_" if self.moment != "end" else ""
 
     @property
     def provenance(self) -> str:
@@ -245,7 +256,8 @@ class MetricColumn:
             or, if `images` is given, quotients that were rounded to float32.
         epochs: the budgets, ascending.
         images: number of images on which each accuracy was measured, if known.
-        rounded: whether values are rounded to float32, because the source's accuracies are (TensorFlow's are).
+        rounded: whether the quotients of image counts are rounded to float32, because the source's accuracies are
+            (TensorFlow's are).
         name: name of the column, for error messages.
         means: the budgets at which the column has means over repeats, the first of its K values: the values of single
             repeats are NaN, because they are unknown.
@@ -263,6 +275,11 @@ class MetricColumn:
     @cached_property
     def _counts(self) -> bool:
         return self.stored.dtype.kind == "u"
+
+    @cached_property
+    def _largest(self) -> float:
+        """The largest number that may be stored: all images, if image counts are stored."""
+        return self.images if self._counts and self.images else math.inf
 
     @cached_property
     def _quotients(self) -> Floats:
@@ -284,29 +301,25 @@ class MetricColumn:
             rows: row numbers of any shape.
             epochs: the budget.
             repeat: "mean", "all" (adds a last axis), the number of a repeat, or one such number per row.
+
+        Raises DamagedFileError for a count of more than all images.
         """
         if not isinstance(repeat, str) and self.is_same_for_repeats:
             repeat = 0
         if epochs not in self.epochs or (not isinstance(repeat, str) and epochs in self.means):
             shape = (*rows.shape, self.stored.shape[2]) if is_run(repeat, "all") else rows.shape
             return np.full(shape, np.nan)
-        stored = self.stored[rows, self.epochs.index(epochs)]
-        if self._counts and self.rounded:
-            return _pick(self._quotients_of(stored), repeat)
-        numbers = np.asarray(stored, np.float64)
-        if not self.images:
-            return _pick(numbers, repeat)
-        return _pick(numbers if self._counts else np.rint(numbers * self.images), repeat) / self.images
+        return _pick(self._numbers(self.stored[rows, self.epochs.index(epochs)]), repeat) / self._denominator
 
     def value(self, row: int, epochs: int, repeat: Literal["mean"] | int) -> float:
-        """Return one value, equal to the result of `values`, ten times as fast."""
+        """Return one value, equal to the result of `values`, ten times as fast; raises its error."""
         budget = self._budgets.get(epochs)
         if budget is None:
             return float("nan")
         if repeat == "mean" or self.is_same_for_repeats:
             numbers = [self._number(self.stored.item(row, budget, k)) for k in range(self.stored.shape[2])]
             known = [number for number in numbers if number == number]  # not NaN
-            return self._finished(sum(known) / len(known)) if known else float("nan")
+            return sum(known) / len(known) / self._denominator if known else float("nan")
         if epochs in self.means:
             return float("nan")
         try:
@@ -315,7 +328,10 @@ class MetricColumn:
             if row < len(self.stored):
                 return float("nan")  # a repeat that only other columns have
             raise
-        return number / self._divisor if self._divisor else self._finished(self._number(number))
+        divisor = self._divisor
+        if divisor and number <= self._largest:
+            return number / divisor
+        return self._number(number) / self._denominator
 
     @cached_property
     def _budgets(self) -> dict[int, int]:
@@ -328,32 +344,43 @@ class MetricColumn:
             return None if self.rounded else self.images
         return None if self.images else 1
 
+    @cached_property
+    def _denominator(self) -> int:
+        """The divisor that turns averaged numbers into values: the number of images if the numbers are image counts."""
+        return self.images if self.images and not (self._counts and self.rounded) else 1
+
+    @property
+    def known_epochs(self) -> tuple[int, ...]:
+        """The budgets, or the epochs of learning curves, at which any row has a value, ascending."""
+        known: NDArray[np.bool_] = np.asarray(self._known.any(axis=(0, 2)))
+        return tuple(epochs for epochs, is_known in zip(self.epochs, known, strict=True) if is_known)
+
+    @property
+    def _known(self) -> NDArray[np.bool_]:
+        """Which stored numbers are values, (R, budgets, K)."""
+        return np.ones(self.stored.shape, bool) if self._counts else ~np.isnan(self.stored)
+
     def _number(self, stored: float) -> float:
         """Return the number to be averaged: a count if quotients are exact, else the value."""
         if self._counts:
-            return self._quotient_of(int(stored)) if self.rounded else stored
+            if stored > self._largest:
+                raise self._too_many()
+            return self._quotient_list[int(stored)] if self.rounded else stored
         return float(np.rint(stored * self.images)) if self.images else stored
 
-    def _quotient_of(self, count: int) -> float:
-        try:
-            return self._quotient_list[count]
-        except IndexError:
-            raise self._too_many() from None
-
-    def _quotients_of(self, counts: NDArray[np.unsignedinteger]) -> Floats:
-        try:
-            quotients: Floats = self._quotients[counts]
-            return quotients
-        except IndexError:
-            raise self._too_many() from None
+    def _numbers(self, stored: NDArray[Any]) -> Floats:
+        """Return `_number` of an array."""
+        if self._counts:
+            if (stored > self._largest).any():
+                raise self._too_many()
+            return np.asarray(self._quotients[stored] if self.rounded else stored, np.float64)
+        numbers = np.asarray(stored, np.float64)
+        return np.asarray(np.rint(numbers * self.images)) if self.images else numbers
 
     def _too_many(self) -> DamagedFileError:
         return DamagedFileError(
             f"column {self.name} of the table counts more than {self.images:,} images: build or import the table again"
         )
-
-    def _finished(self, number: float) -> float:
-        return number / self.images if self.images and not self.rounded else number
 
 
 @dataclass(frozen=True)
@@ -372,20 +399,23 @@ class CurveColumn(MetricColumn):
         width = max(self.repeats) + 1
         if epochs not in self._budgets:
             return np.full((*rows.shape, width) if is_run(repeat, "all") else rows.shape, np.nan)
-        stored = self.stored[rows, epochs - 1]
         numbers = np.full((*rows.shape, width), np.nan)
-        numbers[..., list(self.repeats)] = np.where(stored == self._missing, np.nan, stored) if self._counts else stored
-        return _pick(numbers, repeat) / (self.images or 1)
+        numbers[..., list(self.repeats)] = self._numbers(self.stored[rows, epochs - 1])
+        return _pick(numbers, repeat) / self._denominator
 
     def value(self, row: int, epochs: int, repeat: Literal["mean"] | int) -> float:
         """Return one value, equal to the result of `values`."""
         return float(self.values(np.asarray(row), epochs, repeat))
 
+    def _numbers(self, stored: NDArray[Any]) -> Floats:
+        if not self._counts:
+            return super()._numbers(stored)
+        is_missing = stored == self._missing
+        return np.where(is_missing, np.nan, super()._numbers(np.where(is_missing, stored.dtype.type(0), stored)))
+
     @property
-    def known_epochs(self) -> tuple[int, ...]:
-        """The epochs after which any training has a value, ascending."""
-        known = self.stored != self._missing if self._counts else ~np.isnan(self.stored)
-        return tuple((np.flatnonzero(known.any(axis=(0, 2))) + 1).tolist())
+    def _known(self) -> NDArray[np.bool_]:
+        return self.stored != self._missing if self._counts else super()._known
 
     @cached_property
     def _missing(self) -> int:

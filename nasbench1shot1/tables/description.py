@@ -16,6 +16,8 @@ from nasbench1shot1.tables.columns import ESTIMATED, PARTLY_MEASURED, RESERVED, 
 Meta = dict[str, Any]
 MEMBER = "member_"
 """Prefix of the columns with the rows of a search space."""
+MEASURED = "measured_"
+"""Prefix of the columns with the measurements of metrics that have estimates."""
 CHECKSUM = "meta_sha256"
 """The field with the description's own SHA-256."""
 
@@ -23,7 +25,7 @@ DATASET_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,49}")
 UNNAMED_DATASET = "default"
 """The data set of trainings that do not name one."""
 _COLUMN_NAME = re.compile(r"\w[\w.-]{0,99}")
-METRIC_NAME = re.compile(r"[A-Za-z]\w{0,99}")
+_METRIC_NAME = re.compile(r"[A-Za-z]\w{0,99}")
 _MOST_IMAGES = 10_000_000
 
 
@@ -42,6 +44,11 @@ class Objective(NamedTuple):
     test: str
     validation_metric: str = "validation_accuracy"
     test_metric: str = "test_accuracy"
+
+
+def is_metric_name(name: str) -> bool:
+    """Return whether a metric can have a name: letters, digits and _, but no other attribute of `metrics.Metrics`."""
+    return _METRIC_NAME.fullmatch(name) is not None and name not in RESERVED
 
 
 def objectives(meta: Meta) -> tuple[Objective, ...]:
@@ -306,7 +313,7 @@ _DEFAULTS = {"epochs": [], "unit": "", "moment": "end", "means": [], "is_same_fo
 
 _METRIC_FIELDS: dict[str, Rule] = {
     "metric": (
-        lambda value, meta: isinstance(value, str) and METRIC_NAME.fullmatch(value) and value not in RESERVED,
+        lambda value, meta: isinstance(value, str) and is_metric_name(value),
         f"a name of letters, digits and _, other than {', '.join(sorted(RESERVED))}",
     ),
     "quantity": (lambda value, meta: _is_text(value), "text, such as 'accuracy' or 'latency'"),

@@ -43,14 +43,13 @@ class FrameArrays:
 
         Args:
             new: the column.
-            values: the numbers of the frame's column, (N,).
+            values: its numbers, (N,), as in the frame.
             is_whole: whether the frame has them as integers.
 
         Raises InvalidInputError, which names row and column, for contradictory values.
         """
-        here = np.isin(self._of.dataset, [i for i, name in enumerate(self._of.datasets) if name in new.datasets])
-        places = np.flatnonzero(here & ~np.isnan(values))
-        if not len(places) and new.dtype is None:
+        places = np.flatnonzero(self._of.are_on(new.datasets) & ~np.isnan(values))
+        if not len(places) and not new.may_be_empty:
             return None
         if not self._has_budgets(new, values, places):
             array = self._per_network(new, values, places, is_whole)
@@ -86,7 +85,7 @@ class FrameArrays:
                 f"there is a value at {epochs[at]} epochs, but the column is only described for "
                 f"{alternatives(new.about.epochs)} epochs: correct one of them",
             )
-        return new.about.epochs
+        return tuple(budget for budget in new.about.epochs if budget in new.empty or budget in epochs)
 
     def _means(self, new: NewColumn, places: _Places) -> tuple[int, ...]:
         """Return the budgets at which a column has means; raises InvalidInputError if it has single repeats, too."""

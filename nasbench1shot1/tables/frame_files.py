@@ -17,7 +17,7 @@ from nasbench1shot1.ground.files import open_regular, reason
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.space import SearchSpace
 from nasbench1shot1.tables.columns import RESERVED, STANDARD, Column
-from nasbench1shot1.tables.description import METRIC_NAME, Meta
+from nasbench1shot1.tables.description import Meta, is_metric_name
 from nasbench1shot1.tables.folder import Columns
 from nasbench1shot1.tables.formats import TRAININGS_FILE, FileFormat, Progress, Report, Source
 from nasbench1shot1.tables.frame_keys import KNOWN_DATASETS
@@ -160,11 +160,18 @@ def _why(error: Exception) -> str:
     return reason(error) if isinstance(error, OSError) else " ".join(str(error).split()) or type(error).__name__
 
 
-def parse_columns(texts: Sequence[str]) -> dict[str, Column]:
+def parse_columns(texts: Sequence[str], fidelity: str = "measured") -> dict[str, Column]:
     """Return the descriptions of columns, by name, from texts "NAME:UNIT:DIRECTION" of the option `column`.
 
-    The unit may be empty, and so may the direction, if neither high nor low values are better. A name such as
-    "latency_pixel" also contains the device. Raises InvalidInputError for another text.
+    The unit may be empty, and so may the direction, if neither high nor low values are better. A name consists of the
+    metric and the prefixes of the names of standard metrics: "halfway_f1" and "curve200_f1" are half-way values and
+    learning curves of f1. A metric such as "latency_pixel" also contains the device.
+
+    Args:
+        texts: the texts.
+        fidelity: how the values were obtained; those of a name such as "measured_f1" are measured.
+
+    Raises InvalidInputError for another text.
     """
     found: dict[str, Column] = {}
     for text in texts:
@@ -174,12 +181,13 @@ def parse_columns(texts: Sequence[str]) -> dict[str, Column]:
                 "latency_pixel:ms:lower"
             )
         name, unit, direction = text.split(":")
-        if not METRIC_NAME.fullmatch(name) or name in RESERVED:
+        metric, moment, is_measured = parse_frame_name(name)
+        if not is_metric_name(metric):
             raise InvalidInputError(
-                f"{quoted_option('column', text)} gives a metric the name '{name}': rename the column of the file; use "
-                f"letters, digits and _, but not one of {', '.join(sorted(RESERVED))}"
+                f"{quoted_option('column', text)} gives a metric the name '{metric}': rename the column of the file; "
+                f"use letters, digits and _, but not one of {', '.join(sorted(RESERVED))}"
             )
-        if parse_frame_name(name)[1] in STANDARD:
+        if metric in STANDARD:
             raise InvalidInputError(
                 f"{quoted_option('column', text)} describes a standard metric, whose unit and direction are known: "
                 "remove it"
@@ -188,13 +196,15 @@ def parse_columns(texts: Sequence[str]) -> dict[str, Column]:
             raise unknown_name("direction", direction, ("higher", "lower"))
         if name in found:
             raise InvalidInputError(f"{option('column')} describes '{name}' twice: give one description")
-        quantity, _, device = name.partition("_")
+        quantity, _, device = metric.partition("_")
         names_device = quantity in _WITH_DEVICE and device != ""
         found[name] = Column(
-            metric=name,
-            quantity=quantity if names_device else name.replace("_", " "),
+            metric=metric,
+            quantity=quantity if names_device else metric.replace("_", " "),
             unit=unit,
             direction=direction or None,  # type: ignore[arg-type]
+            moment=moment,
+            fidelity="measured" if is_measured else fidelity,
             device=device.replace("_", " ") if names_device else None,
         )
     return found

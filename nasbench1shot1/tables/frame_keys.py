@@ -2,7 +2,7 @@
 
 import difflib
 import re
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Container, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -84,6 +84,10 @@ class Trainings:
         found = cls((*named, *others), identity, rows, datasets, dataset, epochs, repeat, seeds)
         found._check_distinct(frame, named)
         return found
+
+    def are_on(self, datasets: Container[str]) -> NDArray[np.bool_]:
+        """Return which rows belong to one of the data sets, (N,)."""
+        return np.isin(self.dataset, [place for place, name in enumerate(self.datasets) if name in datasets])
 
     def _check_distinct(self, frame: "pandas.DataFrame", named: tuple[str, ...]) -> None:
         """Raise InvalidInputError if two rows have equal keys."""

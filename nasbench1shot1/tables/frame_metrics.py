@@ -3,7 +3,7 @@
 import math
 import re
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ import numpy as np
 from nasbench1shot1.choices import as_float
 from nasbench1shot1.ground.errors import InvalidInputError, either, flag, shorten, switch
 from nasbench1shot1.tables.columns import STANDARD, Column, Floats
+from nasbench1shot1.tables.description import MEASURED, is_metric_name
 from nasbench1shot1.tables.frame_keys import cell_error, plain_name
 from nasbench1shot1.tables.to_frame import parse_frame_name
 
@@ -32,27 +33,54 @@ class NewColumn:
     """A column of the table to be made.
 
     Attributes:
-        stored: its name in the table.
-        source: the name of the frame's column.
+        source: the name of the frame's column; empty if only `curves` have its values.
         about: its description. Without `epochs`, the budgets are those with a value.
         facts: further facts of its entry, such as the number of images.
         has_budgets: whether it has a value for each training, not for each network; None if the values decide.
-        dtype: the type of the stored numbers, if it is known.
-        repeats: the number of stored repeats, if it is known.
+        curves: learning curves, the last values of which are its values at budgets at which it has no others.
+        stored: its name in the table that the frame comes from; None for a new column.
+        dtype: the type of the stored numbers in that table.
+        repeats: the number of repeats in that table.
+        empty: the budgets at which that table has no value, or the epochs of learning curves.
     """
 
-    stored: str
     source: str
     about: Column
     facts: Mapping[str, Any] = field(default_factory=dict)
     has_budgets: bool | None = True
+    curves: "tuple[NewColumn, ...]" = ()
+    stored: str | None = None
     dtype: str | None = None
     repeats: int | None = None
+    empty: tuple[int, ...] = ()
 
     @property
     def datasets(self) -> tuple[str, ...]:
         """All data sets whose trainings have its values."""
         return (self.about.dataset, *self.about.also_of)
+
+    @property
+    def may_be_empty(self) -> bool:
+        """Whether the column is kept without a value: the table that the frame comes from had none, or no budgets."""
+        return self.stored is not None and set(self.about.epochs) <= set(self.empty)
+
+    def is_end_of(self, curve: "NewColumn") -> bool:
+        """Return whether the column has the values at the end of trainings, of the metric of a learning curve."""
+        is_on_data_set = not set(self.datasets).isdisjoint(curve.datasets)
+        return self.about.moment == "end" and self.about.metric == curve.about.metric and is_on_data_set
+
+    def with_curves(self, curves: "Iterable[NewColumn]") -> "NewColumn":
+        """Return the column with those of the learning curves whose last values it can have."""
+        about = self.about
+        fitting = [
+            curve
+            for curve in curves
+            if self.is_end_of(curve)
+            and about.fidelity == curve.about.fidelity
+            and (not about.epochs or curve.about.moment in about.epochs)
+            and not about.is_same_for_repeats
+        ]
+        return replace(self, curves=tuple(fitting))
 
 
 @dataclass(frozen=True)
@@ -79,11 +107,23 @@ class Metrics:
 
     # Descriptions ----------------------------------------------------------------------------------------------
 
-    def new_columns(self, source: str) -> Iterator[NewColumn]:
-        """Yield the columns of the table that a column of the frame becomes, usually one for each data set.
+    def new_columns(self, sources: Iterable[str]) -> list[NewColumn]:
+        """Return the columns of the table that columns of the frame become, usually one for each data set.
+
+        New learning curves also become the values at the end of their trainings, if the frame has no others.
 
         Raises InvalidInputError for an unknown column.
         """
+        found = [new for source in sources for new in self._new_columns(source)]
+        curves = [new for new in found if new.stored is None and isinstance(new.about.moment, int)]
+        endless: dict[tuple[str, tuple[str, ...]], NewColumn] = {}
+        for curve in curves:
+            if not any(new.is_end_of(curve) for new in found):
+                about = replace(curve.about, moment="end", epochs=())
+                endless.setdefault((about.metric, curve.datasets), replace(curve, source="", about=about))
+        return [new.with_curves(curves) for new in (*found, *endless.values())]
+
+    def _new_columns(self, source: str) -> Iterator[NewColumn]:
         described = [] if source in self.given else list(self._described_columns(source))
         yield from described
         done = {dataset for new in described for dataset in new.datasets}
@@ -95,11 +135,7 @@ class Metrics:
         else:
             about, has_budgets = self._about(source)
         for dataset in rest if about.dataset == "" else [about.dataset]:
-            plain = f"{dataset}.{about.metric}" if len(self.datasets) > 1 else about.metric
-            stored = f"{self._prefix(source, about)}{plain}"
-            yield NewColumn(
-                stored, source, replace(about, dataset=dataset), {"sources": list(self.sources)}, has_budgets
-            )
+            yield NewColumn(source, replace(about, dataset=dataset), {"sources": list(self.sources)}, has_budgets)
 
     def _described_columns(self, source: str) -> Iterator[NewColumn]:
         for stored, described in self.described.items():
@@ -108,29 +144,37 @@ class Metrics:
             about, entry = Column.from_entry(described["entry"]), described["entry"]
             if here := [name for name in (about.dataset, *about.also_of) if name in self.datasets]:
                 about = replace(about, dataset=here[0], also_of=tuple(here[1:]))
-                if not self.measured and about.fidelity == "measured" and parse_frame_name(source)[0] != "measured":
+                if not self.measured and about.fidelity == "measured" and not parse_frame_name(source).is_measured:
                     about = replace(about, fidelity="predicted")
                 facts = {name: said for name, said in entry.items() if name not in _DESCRIBED}
                 if self.sources:
                     facts["sources"] = list(self.sources)
                 yield NewColumn(
-                    stored, source, about, facts, bool(about.epochs), described["dtype"], described["repeats"]
+                    source,
+                    about,
+                    facts,
+                    has_budgets=bool(about.epochs),
+                    stored=stored,
+                    dtype=described["dtype"],
+                    repeats=described["repeats"],
+                    empty=tuple(described.get("empty", ())),
                 )
 
     def _about(self, source: str) -> tuple[Column, bool | None]:
         """Return the description of a column, and whether it has budgets; None if the values decide."""
         if source in self.given:
             about = self.given[source]
-            return about, True if about.epochs else None
-        prefix, metric, budget = parse_frame_name(source)
-        is_needless = prefix == "measured" and (self.measured or metric not in self.frame)
+            is_within = any(of.metric == about.metric and of.moment != "end" for of in self.given.values())
+            return about, True if about.epochs or is_within else None
+        metric, moment, is_measured = parse_frame_name(source)
+        is_needless = is_measured and (self.measured or source.removeprefix(MEASURED) not in self.frame)
         if metric not in STANDARD or is_needless:
             raise self._unknown_column_error(source)
         about = STANDARD[metric]
         if about.fidelity == "exact":
             return about, False
-        fidelity = "measured" if self.measured or prefix == "measured" else "predicted"
-        return replace(about, fidelity=fidelity, moment=budget or ("halfway" if prefix == "halfway" else "end")), True
+        fidelity = "measured" if self.measured or is_measured else "predicted"
+        return replace(about, fidelity=fidelity, moment=moment), True
 
     def _unknown_column_error(self, source: str) -> InvalidInputError:
         """Return the error for a column that is neither described nor a standard metric."""
@@ -143,21 +187,34 @@ class Metrics:
                 f"unknown column '{name}', which is probably the index of a data frame: write the file with "
                 f"index=False, or {leave_out}"
             )
-        if (plain := plain_name(source)) in STANDARD and plain not in self.frame:
+        plain, metric = plain_name(source), parse_frame_name(source).metric
+        is_standard = parse_frame_name(plain).metric in STANDARD
+        if is_standard and plain not in self.frame:
             return InvalidInputError(f"unknown column '{name}', which is probably '{plain}': rename it, or {leave_out}")
+        if metric in STANDARD:
+            return InvalidInputError(f"unknown column '{name}', {self._advice_on_measurements(source)}, or {leave_out}")
         values = self.frame[source].dropna()
         if values.dtype.kind not in "iufb" and any(_is_text(value) for value in values.head(_LOOKED_AT)):
             return InvalidInputError(f"unknown column '{name}', which does not have numbers: {leave_out}")
-        describe = either(f"--column {source}:UNIT:DIRECTION", f'columns={{"{source}": nb.Column(…)}}')
+        on_command_line, metric_named = f"describe it with {flag('column')} {source}:UNIT:DIRECTION", ""
+        if not is_metric_name(metric):
+            is_free = is_metric_name(parse_frame_name(plain).metric) and not is_standard and plain not in self.frame
+            other = plain if is_free else "NAME"
+            on_command_line = f"rename it and describe it with {flag('column')} {other}:UNIT:DIRECTION"
+            metric_named = f'metric="{other}", '
+        describe = either(on_command_line, f'describe it with columns={{"{source}": nb.Column({metric_named}…)}}')
         return InvalidInputError(
-            f"unknown column '{name}': describe it with {describe}, {leave_out}, or rename it to one of "
-            f"{', '.join(STANDARD)}"
+            f"unknown column '{name}': {describe}, {leave_out}, or rename it to one of {', '.join(STANDARD)}"
         )
 
-    def _prefix(self, source: str, about: Column) -> str:
-        if source in self.given:
-            return "halfway_" if about.moment == "halfway" else ""
-        return source.removesuffix(about.metric)
+    def _advice_on_measurements(self, source: str) -> str:
+        """Return why measurements of a standard metric are not accepted, and what to do."""
+        estimates = source.removeprefix(MEASURED)
+        if estimates in self.frame:
+            predicted = either(flag("predicted"), "measured=False")
+            return f"because '{estimates}' is measured, too: add {predicted} if '{estimates}' is predicted"
+        add = f"rename it to '{estimates}'" if self.measured else f"add '{estimates}'"
+        return f"because there are no estimates '{estimates}': {add}"
 
     # Numbers ---------------------------------------------------------------------------------------------------
 
@@ -180,7 +237,7 @@ class Metrics:
         unit, quantity = self._unit_and_quantity(source)
         if unit == "fraction":
             return self._fractions(source, values, "accuracy" in quantity)
-        standard = None if source in self.given else STANDARD.get(parse_frame_name(source)[1])
+        standard = None if source in self.given else STANDARD.get(parse_frame_name(source).metric)
         if (standard or unit in _POSITIVE) and (wrong := values < 0).any():
             place = int(np.argmax(wrong))
             raise cell_error(place, source, f"'{values[place]:g}' is negative: correct it, or leave it empty")
@@ -196,7 +253,7 @@ class Metrics:
         entries = [of["entry"] for of in self.described.values() if of["name"] == source]
         if entries:
             return entries[0].get("unit", ""), entries[0].get("quantity", "")
-        standard = STANDARD.get(parse_frame_name(source)[1])
+        standard = STANDARD.get(parse_frame_name(source).metric)
         return (standard.unit, standard.quantity) if standard else ("", "")
 
     def _fractions(self, source: str, values: Floats, is_accuracy: bool) -> Floats:

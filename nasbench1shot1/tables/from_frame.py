@@ -1,14 +1,17 @@
 """A table from a data frame of trained networks: one row for each training, in the form that `to_frame` describes."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nasbench1shot1.benchmark import benchmark
 from nasbench1shot1.ground.errors import InvalidInputError, option, quoted_option, shorten, unknown_name
 from nasbench1shot1.space import SearchSpace
-from nasbench1shot1.tables.columns import STANDARD, Column
+from nasbench1shot1.tables.added_column import free_name
+from nasbench1shot1.tables.columns import STANDARD, Column, Floats, Moment
 from nasbench1shot1.tables.description import (
     DATASET_NAME,
     MEMBER,
@@ -20,7 +23,7 @@ from nasbench1shot1.tables.description import (
 from nasbench1shot1.tables.folder import Columns
 from nasbench1shot1.tables.frame_arrays import FrameArrays
 from nasbench1shot1.tables.frame_keys import Trainings, check_spelling
-from nasbench1shot1.tables.frame_metrics import Metrics
+from nasbench1shot1.tables.frame_metrics import Metrics, NewColumn
 from nasbench1shot1.tables.keys import RowKeys
 from nasbench1shot1.tables.references import PRESENT, incomplete_coverage_error
 from nasbench1shot1.tables.table import Table
@@ -64,10 +67,12 @@ def table_from_frame(
             - "dataset" (optional): the data set
             - "repeat" (optional): the number of the repeat, from 0; or "seed": its random seed; "mean" in rows that
               have means over repeats
-            - standard metrics, such as "validation_accuracy", and the metrics of `columns`; missing values are NaN
+            - standard metrics, such as "validation_accuracy", and the metrics of `columns`; missing values are NaN.
+              Learning curves also give the values at the end of their trainings, if the frame has no others
         space: the space of the architectures.
         columns: descriptions of other metrics by the names of the frame's columns. A metric without `epochs` has one
-            value for each network if all rows of the network agree, and otherwise one value for each training.
+            value for each network if all rows of the network agree, and otherwise one value for each training. It has
+            one value for each training if half-way values or learning curves of it are described, too.
         name: name of the table. Default: the name of the table that the frame comes from, or else "own".
         version: version of the table. Default: the version of that table, or else "1".
         dataset: the data set of a frame that does not name one. Default: "default".
@@ -102,10 +107,11 @@ def table_from_frame(
     described = before.get("columns", {})
     metrics = Metrics(frame, datasets, given, described, measured, percent, (source,) if source else ())
     arrays = FrameArrays(trainings, before.get("seeds", ()))
-    stored, entries = _columns(frame, trainings, metrics, arrays)
+    stored, entries = _columns(frame, trainings, metrics, arrays, {*keys.COLUMNS, *keys.DERIVED})
     if not stored:
         raise InvalidInputError("the frame has no value of a metric: add a column such as 'validation_accuracy'")
-    epochs = sorted({*before.get("epochs", ()), *arrays.budgets}) or sorted(set(trainings.epochs.tolist()))
+    kept = set(before.get("epochs", ())) - _budgets(described)  # budgets at which no metric had values
+    epochs = sorted(kept | arrays.budgets) or sorted(set(trainings.epochs.tolist()))
     objectives = [of for of in before.get("objectives", ()) if {of["validation"], of["test"]} <= set(datasets)]
     replaced = ("columns", "objectives", "reference", "seeds")
     meta: Meta = {
@@ -199,20 +205,63 @@ def _check_data_sets(columns: Mapping[str, Column], datasets: tuple[str, ...]) -
             )
 
 
+def _budgets(described: Mapping[str, Any]) -> set[int]:
+    """Return the budgets of the columns of the table that a frame comes from."""
+    abouts = [Column.from_entry(of["entry"]) for of in described.values()]
+    return {budget for of in abouts for budget in ((of.moment,) if isinstance(of.moment, int) else of.epochs)}
+
+
 def _columns(
-    frame: "pandas.DataFrame", trainings: Trainings, metrics: Metrics, arrays: FrameArrays
+    frame: "pandas.DataFrame", trainings: Trainings, metrics: Metrics, arrays: FrameArrays, reserved: set[str]
 ) -> tuple[Columns, dict[str, Any]]:
-    """Return the arrays and the entries of all metrics."""
-    stored: Columns = {}
-    entries: dict[str, Any] = {}
-    sources = [name for name in frame.columns if name not in trainings.names]
-    described = {source: list(metrics.new_columns(source)) for source in sources}  # raises for an unknown column
-    for source, new in described.items():
-        values, is_whole = metrics.numbers(source), frame[source].dtype.kind in "iu"
-        for column in new:
-            if (made := arrays.column(column, values, is_whole)) is not None:
-                stored[column.stored], entries[column.stored] = made
-    return stored, entries
+    """Return the arrays and the entries of all metrics by their names in the table, which are not `reserved`."""
+    columns = metrics.new_columns(name for name in frame.columns if name not in trainings.names)
+    numbers, made = lru_cache(2)(metrics.numbers), list[tuple[NewColumn, NDArray[Any], dict[str, Any]]]()
+    for new in columns:
+        is_whole = new.source != "" and frame[new.source].dtype.kind in "iu"
+        if (found := arrays.column(new, _values(new, numbers, trainings), is_whole)) is not None:
+            made.append((new, *found))
+    names = _names([new for new, *_ in made], trainings.datasets, reserved)
+    return (
+        {name: array for name, (_, array, _) in zip(names, made, strict=True)},
+        {name: entry for name, (*_, entry) in zip(names, made, strict=True)},
+    )
+
+
+def _values(new: NewColumn, numbers: Callable[[str], Floats], trainings: Trainings) -> Floats:
+    """Return the numbers of a column, (N,); at budgets at which it has none, the last values of learning curves."""
+    values = numbers(new.source) if new.source else np.full(len(trainings.rows), np.nan)
+    for curve in new.curves:
+        is_end = trainings.are_on(curve.datasets) & (trainings.epochs == curve.about.moment)
+        if np.isnan(values[is_end]).all():
+            values = np.where(is_end, numbers(curve.source), values)
+    return values
+
+
+def _names(columns: Sequence[NewColumn], datasets: Sequence[str], reserved: set[str]) -> list[str]:
+    """Return the names of columns in the table; raises InvalidInputError if two have the same values."""
+    found: dict[tuple[str, str, Moment, bool], NewColumn] = {}
+    for new in columns:
+        for dataset in new.datasets:
+            key = new.about.metric, dataset, new.about.moment, new.about.fidelity == "measured"
+            if key in found:
+                raise InvalidInputError(
+                    f"the columns '{found[key].source}' and '{new.source}' both have {new.about.fidelity} values of "
+                    f"{new.about.metric}: remove one of them, or describe it as another metric or with another fidelity"
+                )
+            found[key] = new
+    names, taken = dict[int, str](), set(reserved)
+    for place in sorted(range(len(columns)), key=lambda place: columns[place].about.fidelity == "measured"):
+        new = columns[place]  # first estimates, so that their measurements have another name
+        name = new.stored if new.stored and new.stored not in taken else free_name(new.about, datasets, taken)
+        if name is None:
+            raise InvalidInputError(
+                f"the table needs the name of the metric {new.about.metric} for another column: describe "
+                f"'{new.source}' as another metric"
+            )
+        names[place] = name
+        taken.add(name)
+    return [names[place] for place in range(len(columns))]
 
 
 def _with_reference(columns: Columns, meta: Meta, space: SearchSpace, reference: FrameReference) -> Table:

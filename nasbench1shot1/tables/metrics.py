@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from nasbench1shot1.ground.errors import OutOfDomainError, unknown_name
 from nasbench1shot1.ground.text import counted
-from nasbench1shot1.tables.columns import STANDARD, Column, Moment, PlainColumn, Repeat, Rows
+from nasbench1shot1.tables.columns import STANDARD, Column, Moment, PlainColumn, Repeat, Rows, is_run
 from nasbench1shot1.tables.description import fidelity
 from nasbench1shot1.tables.folder import Metric, TableFolder
 from nasbench1shot1.tables.keys import RowKeys
@@ -141,7 +141,10 @@ class Metrics:
         self._check(metric, "column")
         if "_measured" in self.__dict__:  # a result that was pickled
             return self._measured[metric]
-        return _freeze(~np.isnan(self._measurement(metric)))
+        measured = ~np.isnan(self._measurement(metric))
+        if is_run(self._repeat, "all") and measured.shape != (shape := np.shape(self[metric])):
+            measured = np.broadcast_to(measured.any(axis=-1, keepdims=True), shape)  # of estimates with several repeats
+        return _freeze(measured)
 
     def source(self, metric: str) -> str:
         """Return in words where one architecture's value comes from, or why there is none.

@@ -328,7 +328,7 @@ class References:
         key, about = (metric, dataset, _END), self._folder.about(metric, dataset)
         lacking = f"the table {self._id} has no {about.words}{self._on(dataset)} at {counted(epochs, 'epoch')}"
         if key not in self._folder.metrics:
-            others = self._folder.datasets_of(metric)
+            others = [name for name in self._folder.datasets_of(metric) if (metric, name, _END) in self._folder.metrics]
             advice = f"use {alternatives(others) if others else 'another metric or table'}"
             raise OutOfDomainError(f"{lacking}, nor at any other budget: {advice}")
         if about.epochs and epochs not in about.epochs:

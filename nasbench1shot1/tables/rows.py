@@ -194,7 +194,7 @@ class TableRows(Displayed):
         `columns` and `description` return both for an existing table. `nb.table_from_frame` creates a table from a data
         frame.
 
-        Raises InvalidInputError if columns and description do not match, or have wrong types.
+        Raises InvalidInputError if columns and description do not match, have wrong types, or have impossible values.
         """
         return cls(make_checked_folder(columns, meta))
 
@@ -230,10 +230,11 @@ class TableRows(Displayed):
         """Return all values of the table as a data frame with a row for each training; `nb.table_from_frame` reads it.
 
         The columns are `architecture` (a text), `dataset`, `epochs`, `repeat` or `seed` ("mean" in rows that have means
-        over repeats), and the metrics, NaN where a value is missing. If a metric has estimates, its measurements are in
-        the column `measured_METRIC`. Half-way values are in `halfway_METRIC`, and learning curves of trainings of 200
-        epochs in `curve200_METRIC`. A value of a network, such as its number of parameters, is repeated in all of the
-        network's rows.
+        over repeats), and the metrics, NaN where a value is missing. If a metric has more repeats than the table has
+        seeds, repeats have numbers instead of seeds. If a metric has estimates, its measurements are in the column
+        `measured_METRIC`. Half-way values are in `halfway_METRIC`, and learning curves of trainings of 200 epochs in
+        `curve200_METRIC`. A value of a network, such as its number of parameters, is repeated in all of the network's
+        rows.
 
         `frame.attrs` contains the description of the table. pandas keeps the description when rows or columns are
         selected, but CSV files do not contain it.

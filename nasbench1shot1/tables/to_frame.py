@@ -5,24 +5,27 @@ The frame has these columns, which `from_frame` reads again:
     architecture        the text of an architecture with the network of the row
     dataset             the data set of the training
     epochs              its budget, or the epoch of a value of a learning curve
-    repeat or seed      the number or the seed of the repeat; "mean" for means over repeats
+    repeat or seed      the number or the seed of the repeat; "mean" for means over repeats. Repeats have numbers if a
+                        metric has more repeats than the table has seeds
     METRIC              the values of a metric at the end of trainings
     measured_METRIC     its measurements, if METRIC has estimates
     halfway_METRIC      its values half-way through trainings
     curve200_METRIC     its values after each epoch of the trainings of 200 epochs
+
+The prefix measured_ can be combined with the other ones, as in measured_curve200_METRIC.
 
 A value that belongs to the network, not to a training, is in all rows of the network.
 """
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nasbench1shot1.tables.columns import Column, Floats, stored_column
-from nasbench1shot1.tables.description import Meta, MetricNames, without_content
+from nasbench1shot1.tables.columns import Column, Floats, MetricColumn, Moment, stored_column
+from nasbench1shot1.tables.description import MEASURED, Meta, MetricNames, without_content
 from nasbench1shot1.tables.folder import TableFolder
 from nasbench1shot1.tables.keys import RowKeys
 
@@ -35,22 +38,34 @@ MEAN = "mean"
 """The repeat of a row of means over repeats."""
 ATTRIBUTE = "nasbench1shot1_table"
 """The attribute (`DataFrame.attrs`) with the description of the table, without which a frame is read as well."""
-_NAME = re.compile(r"(?:(measured|halfway)_|curve([1-9][0-9]{0,6})_)?(.+)")
+_NAME = re.compile(rf"({MEASURED})?(?:(halfway)_|curve([1-9][0-9]{{0,6}})_)?(.+)", re.DOTALL)
+
+
+class FrameName(NamedTuple):
+    """The parts of the name of a metric's column in frames.
+
+    Attributes:
+        metric: the name of the metric.
+        moment: when its values were measured.
+        is_measured: whether the column has measurements beside estimates.
+    """
+
+    metric: str
+    moment: Moment
+    is_measured: bool
 
 
 def frame_name(names: MetricNames, stored: str) -> str:
     """Return the name of a stored column in frames."""
     about = names.about[stored]
-    if isinstance(about.moment, int):
-        return f"curve{about.moment}_{about.metric}"
-    prefix = "halfway_" if about.moment == "halfway" else "measured_" if names.is_companion(stored) else ""
-    return f"{prefix}{about.metric}"
+    return f"{MEASURED if names.is_companion(stored) else ''}{about.prefix}{about.metric}"
 
 
-def parse_frame_name(name: str) -> tuple[str, str, int | None]:
-    """Return the prefix of a column's name ("", "measured" or "halfway"), the metric, and the budget of a curve."""
-    prefix, budget, metric = _NAME.fullmatch(name).groups()  # type: ignore[union-attr]  # it matches every text
-    return prefix or "", metric, int(budget) if budget else None
+def parse_frame_name(name: str) -> FrameName:
+    """Return the parts of the name of a column; all of a name without prefixes is the metric."""
+    measured, halfway, budget, metric = _NAME.fullmatch(name).groups()  # type: ignore[union-attr]  # every text matches
+    within: Moment = "halfway" if halfway else "end"
+    return FrameName(metric, int(budget) if budget else within, measured is not None)
 
 
 def table_frame(folder: TableFolder, keys: RowKeys) -> "pandas.DataFrame":
@@ -67,8 +82,11 @@ def table_frame(folder: TableFolder, keys: RowKeys) -> "pandas.DataFrame":
     frame = frame.sort_values("row", kind="stable", ignore_index=True)
     texts = np.array([str(keys.architecture(row)) for row in range(meta["rows"])], object)
     frame.insert(0, ARCHITECTURE, texts[frame["row"].to_numpy()])
-    repeat = SEED if "seeds" in meta else REPEAT
-    frame[repeat] = _named_repeats(frame[REPEAT].to_numpy(), meta.get("seeds"))
+    repeats, seeds = frame[REPEAT].to_numpy(), meta.get("seeds")
+    if seeds is not None and repeats.max() >= len(seeds):  # a metric has more repeats
+        seeds = None
+    repeat = REPEAT if seeds is None else SEED
+    frame[repeat] = _named_repeats(repeats, seeds)
     metrics = dict.fromkeys(frame_name(names, stored) for stored in names.about)
     frame = frame[[ARCHITECTURE, DATASET, EPOCHS, repeat, *(name for name in metrics if name in frame)]]
     frame.attrs[ATTRIBUTE] = _description(folder)
@@ -91,9 +109,17 @@ def _description(folder: TableFolder) -> Meta:
             "name": frame_name(folder.names, stored),
             "dtype": array.dtype.name,
             "repeats": array.shape[2] if array.ndim == 3 else None,
+            "empty": _empty_epochs(folder, stored),
             "entry": {field: said for field, said in entry.items() if field != "sha256"},
         }
     return {**without_content(folder.meta), "columns": columns}
+
+
+def _empty_epochs(folder: TableFolder, name: str) -> list[int]:
+    """Return the budgets of a column, or the epochs of learning curves, at which no row has a value."""
+    column = stored_column(folder.columns[name], folder.meta["columns"][name], name)
+    known = column.known_epochs if isinstance(column, MetricColumn) else ()
+    return [epochs for epochs in folder.names.about[name].epochs if epochs not in known]
 
 
 class _Block:

@@ -102,7 +102,8 @@ def with_columns(folder: TableFolder, columns: Columns, entries: Mapping[str, An
 def make_checked_folder(columns: Mapping[str, NDArray[Any]], meta: Meta) -> TableFolder:
     """Return a table in memory as `make_in_memory_folder` does, from arguments of any types and values.
 
-    Raises InvalidInputError if columns and description do not match, or have wrong types.
+    Raises InvalidInputError if columns and description do not match, have wrong types, or have impossible values, such
+    as more correct images than there are.
     """
     arrays = {name: _as_numbers(name, values) for name, values in _as_mapping("columns", columns).items()}
     described = _as_mapping("description of the table", meta)
@@ -118,7 +119,10 @@ def make_checked_folder(columns: Mapping[str, NDArray[Any]], meta: Meta) -> Tabl
     if "keyed_by" in described and not isinstance(described["keyed_by"], str):
         raise InvalidInputError(f"keyed_by is {shorten(repr(described['keyed_by']))}: give the name of a benchmark")
     try:
-        return make_in_memory_folder(arrays, described)
+        folder = make_in_memory_folder(arrays, described)
+        for name in folder.columns:
+            folder.checked_column(name)
+        return folder
     except DamagedFileError as error:
         raise InvalidInputError(quote(error)) from error
 

@@ -32,8 +32,10 @@ EDGE_GPU = Column(
 SPEED = Column(metric="speed", quantity="speed", dataset="cifar10", unit="images/s", direction="higher")
 SHAPE = Column(metric="shape_score", quantity="score", dataset="cifar10", fidelity="predicted")
 UNKNOWN = Column(metric="latency_phone", quantity="latency", dataset="cifar10", unit="ms", direction="lower")
+ACCURACY: dict[str, Any] = {"quantity": "accuracy", "dataset": "cifar10", "unit": "fraction", "direction": "higher"}
 OTHERS = {
     EDGE_GPU: LATENCY,
+    Column(metric="valtest_accuracy", split="valtest", **ACCURACY): np.linspace(0.5, 0.9, CELLS),
     SPEED: 1000 / LATENCY,
     SHAPE: np.arange(CELLS),
     UNKNOWN: np.full(CELLS, np.nan),
@@ -148,6 +150,10 @@ def test_a_caption_says_that_test_values_guided_the_search(table: nb.Table, tmp_
     made = study(tmp_path / "made", table, "test_accuracy", evaluations=20)
     assert made.lines[0]["validation_regret"] == made.lines[0]["test_regret"]
     assert "Objective: test accuracy (fraction, higher is better). Test values guided the search." in caption([made])
+    both = study(tmp_path / "both", table, "valtest_accuracy", evaluations=20)  # half of its images are test images
+    assert "Objective: valtest accuracy (fraction, higher is better). Test values guided the search." in caption([both])
+    with refuses(nb.InvalidInputError, "valtest_accuracy", "test images"):
+        nb.objective("s1", table=table, objective=["validation_accuracy", "valtest_accuracy"], evaluations=9)
     assert nb.draw_regret(made).get_ylabel() == "mean test regret [%] (measured)"
 
 

@@ -35,7 +35,6 @@ JUSTIFIED = {
         ": register the benchmark of the space, or name it by its import path, such as "
         "nb.Benchmark(name='my_space:BENCHMARK', …)",
     },
-    "nasbench1shot1/tables/frame_metrics.py": {"--column "},  # beside the form for Python
     "nasbench1shot1/registry.py": {"space="},  # with a class, which the command line cannot give
     "nasbench1shot1/runs/machine.py": {"--always", "--dirty", "--abbrev=40"},  # arguments of git
     "nasbench1shot1/tables/added_column.py": {  # of nb.Column, which no command has

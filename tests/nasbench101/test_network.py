@@ -12,7 +12,7 @@ from torch import nn
 from torch.nn import functional as F
 
 import nasbench1shot1 as nb
-from nasbench1shot1.nasbench101.cost import Skeleton, parameter_count, vertex_channels
+from nasbench1shot1.nasbench101.cost import Skeleton, multiply_adds, parameter_count, vertex_channels
 from nasbench1shot1.nasbench101.encoding import OPERATIONS
 from nasbench1shot1.nasbench101.network import build_network
 
@@ -94,6 +94,20 @@ def test_modules_and_count_agree_on_cells_of_any_size(cell, stem_channels, stack
         logits = net(torch.empty(2, 3, 8, 8))
     assert logits.shape == (2, 7)
     assert sum(p.numel() for p in net.parameters()) == parameter_count(cell, Skeleton(**skeleton))
+
+
+def test_numpy_integers_are_sizes():
+    cell, sizes = cell_of([(0, 1), (1, 2)], CONV3X3), {"stem_channels": 4, "stacks": 2, "classes": 7}
+    of_numpy = {name: np.int64(size) for name, size in sizes.items()}
+    assert all(type(size) is int for size in vars(Skeleton(**of_numpy)).values())
+    skeleton, other = Skeleton(**sizes), Skeleton(**of_numpy)
+    found = multiply_adds(cell, other, np.int16(32))
+    assert (type(found), found) == (int, multiply_adds(cell, skeleton))
+    net = nb.build_network(cell, **of_numpy)
+    assert sum(p.numel() for p in net.parameters()) == parameter_count(cell, other) == parameter_count(cell, skeleton)
+    for wrong in (np.int64(0), np.float64(7), np.bool_(True)):
+        with refuses(nb.InvalidInputError, "classes", "at least 1", repr(wrong)):
+            nb.build_network(cell, classes=wrong)
 
 
 def test_channels_are_divided_and_the_first_vertices_take_the_remainder():

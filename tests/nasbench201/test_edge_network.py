@@ -56,13 +56,14 @@ def test_the_published_network_has_the_counted_cost(n3: int, n1: int) -> None:
 def test_random_architectures_of_any_size_have_the_counted_cost() -> None:
     rng = np.random.default_rng(0)
     for number, operations in enumerate(all_operations()[rng.choice(15_625, 100, replace=False)].tolist()):
-        channels, cells, classes = (int(n) for n in rng.integers((1, 1, 1), (33, 4, 121)))
+        channels, cells, classes = rng.integers((1, 1, 1), (33, 4, 121))  # integers of NumPy, as in a loop over sizes
         with torch.device("meta" if number % 5 else "cpu"):
             arch = nb.EdgeArchitecture("nb201", operations)
             net = build_edge_network(arch, channels=channels, cells_per_stage=cells, classes=classes)
         assert parameters(net) == edge_parameter_count(operations, channels, cells, classes)
         if number % 5 == 0:
-            assert counted_multiply_adds(net, 16) == multiply_adds(operations, channels, cells, classes, side=16)
+            found = multiply_adds(operations, channels, cells, classes, side=np.int64(16))
+            assert counted_multiply_adds(net, 16) == found and type(found) is int
 
 
 def test_the_table_has_the_parameters_of_the_networks() -> None:
@@ -152,7 +153,7 @@ def test_costs_of_anything_but_an_architecture_are_refused(count: Any, operation
         count(operations)
 
 
-@pytest.mark.parametrize("side", [0, 2, 30, -4])
-def test_an_image_that_cannot_be_halved_twice_is_refused(side: int) -> None:
+@pytest.mark.parametrize("side", [0, 2, 30, -4, np.int64(30), np.bool_(True)])
+def test_an_image_that_cannot_be_halved_twice_is_refused(side: Any) -> None:
     with pytest.raises(nb.InvalidInputError, match=r"^side\b.*\b4\b"):
         multiply_adds((3,) * 6, side=side)

@@ -36,6 +36,12 @@ def test_costs_of_all_architectures_equal_the_published_ones(shared: Path, name:
         assert np.array_equal(all_flops(all_widths(), classes, side), data[f"flops_{name}"])
 
 
+def test_sizes_may_be_integers_of_numpy() -> None:
+    classes, side = np.int64(100), np.uint8(32)
+    assert parameter_count((8,) * 5, classes) == parameter_count((8,) * 5, 100)
+    assert flops((8,) * 5, classes, side) == flops((8,) * 5, 100, 32)
+
+
 def test_no_two_architectures_have_equal_costs() -> None:
     pairs = np.stack([parameter_counts(all_widths()), all_flops(all_widths())], axis=1)
     assert len(np.unique(pairs, axis=0)) == 32_768

@@ -45,7 +45,7 @@ def test_networks_have_the_calculated_cost() -> None:
     for number, index in enumerate([0, 11, 284, 32_767, *rng.integers(32_768, size=40).tolist()]):
         classes = (10, 100, 120)[number % 3]
         with torch.device("meta" if number % 4 else "cpu"):
-            net = nb.build_network(SPACE[index], classes=classes)
+            net = nb.build_network(SPACE[index], classes=np.int64(classes))
         assert parameters(net) == parameter_count(widths_of(index), classes)
         if number % 4 == 0:
             assert counted_flops(net, 16) == flops(widths_of(index), classes, side=16)

@@ -2,10 +2,12 @@
 
 import pickle
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from black_box_tables import BUDGETS, S1, convolutions, noisy_table, s1_table, saved, smooth_table
 from hypothesis import given
@@ -305,6 +307,18 @@ def test_truth_is_only_for_reports(smooth: nb.Table) -> None:
     assert best.table_test_error == pytest.approx(1 - smooth.best("s1")[1].test_accuracy)
     assert function.optimum("validation").validation_regret == 0
     assert function.evaluations == 0
+
+
+def test_the_optimum_of_a_part_of_a_space_is_the_best_of_the_known_values(tmp_path: Path) -> None:
+    archs, known = list(islice(S1.architectures("unique"), 6)), np.linspace(0.5, 0.9, 6)
+    frame = pd.DataFrame({"architecture": archs, "epochs": 108, "validation_accuracy": known[::-1]})
+    frame["test_accuracy"] = np.where(frame.index == 5, np.nan, known)
+    table = saved(nb.table_from_frame(frame, space=S1, reference="present"), tmp_path / "part")
+    function = nb.objective("s1", table=table, reference="present", evaluations=9)
+    best, other = function.optimum(), function.score(archs[2])
+    assert (best.cell_hash, best.test_regret) == (archs[4].network_id, 0)
+    assert other.test_regret == pytest.approx(other.table_test_error - best.table_test_error)
+    assert function.optimum("validation").cell_hash == archs[0].network_id
 
 
 @pytest.mark.parametrize(

@@ -117,6 +117,21 @@ def test_a_repeat_that_a_column_lacks_is_nan(known: nb.Table) -> None:
     assert one.latency_edgegpu == MILLISECONDS[6111], "one value applies to all repeats"
 
 
+def test_a_further_accuracy_does_not_change_the_draws_of_other_metrics(nb201: nb.Table) -> None:
+    robust = Column(metric="robust_accuracy", quantity="accuracy", dataset="cifar10-valid", epochs=(200,))
+    attacked = nb201.with_column(robust, np.full((15_625, 1, 6), 0.5))  # six attacks; up to four seeds
+    assert (nb201.seeds_of(5, 200, "cifar10-valid"), attacked.trained_repeats(5, 200, "cifar10-valid")) == (
+        (777, 888, 999),
+        (1, 2, 3),
+    )
+    one, other = (
+        table.query([5] * 50, 200, "random", np.random.default_rng(0), dataset="cifar10-valid")
+        for table in (nb201, attacked)
+    )
+    np.testing.assert_array_equal(one.validation_accuracy, other.validation_accuracy)
+    assert set(other.robust_accuracy) == {0.5}
+
+
 # Best and regret ------------------------------------------------------------------------------------------------------
 
 

@@ -14,9 +14,10 @@ import pytest
 from command_line import command
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
-from refusals import fails, refuses
+from refusals import fails, missing, refuses
 
 import nasbench1shot1 as nb
+from nasbench1shot1.commands.table import Import
 from nasbench1shot1.conformance.table import TableConformance
 from nasbench1shot1.ground.csv_floats import exact_floats
 from nasbench1shot1.search_spaces.choice_blocks import ChoiceBlockSpace
@@ -214,7 +215,24 @@ def test_curves_half_way_values_and_estimates_come_back() -> None:
     assert table.query(arch, 4, halfway=True).test_accuracy == 0.25
     assert not table.is_measured("test_accuracy")
     assert table.measured("test_accuracy", 4).tolist() == [[0.5]] * 27
+    found = table.query([arch, arch], 4, run="all")
+    assert found.is_measured("test_accuracy").tolist() == [[True, True]] * 2  # one measurement for both repeats
+    assert not table.query(arch, 108, run="all").is_measured("test_accuracy").any()
+    assert "test_accuracy" in repr(found) and not found.is_measured("test_accuracy").flags.writeable
     assert_equal_tables(table_of(table.to_frame()), table)
+
+
+def test_a_metric_may_have_more_repeats_than_the_table_has_seeds() -> None:
+    table = table_of(with_seeds(777, 888))
+    robust = nb.Column(metric="robust_accuracy", quantity="accuracy", epochs=(108,), dataset="default")
+    attacked = table.with_column(robust, np.arange(27 * 5.0).reshape(27, 1, 5))
+    frame = attacked.to_frame()
+    assert "seed" not in frame and frame["repeat"].max() == 4
+    again = table_of(frame)
+    assert (again.id, again.seeds, again.repeats) == (attacked.id, (), 5)
+    pd.testing.assert_frame_equal(again.to_frame(), frame)
+    few = table.with_column(robust, {TINY[0]: [[0.5, 0.6, np.nan, np.nan, np.nan]]}).to_frame()
+    assert set(few["seed"]) == {777, 888}
 
 
 @pytest.mark.parametrize("other", ["notes.md", "meta.json"])
@@ -282,6 +300,142 @@ def test_a_column_without_budgets_has_one_value_for_each_network() -> None:
     assert varying.repeats_of("energy") == (2, 2)
 
 
+# Several columns of a metric ------------------------------------------------------------------------------------------
+
+ACCURACY: dict[str, Any] = {"quantity": "accuracy", "unit": "fraction", "direction": "higher"}
+CELLS = [str(arch) for arch in TINY.architectures("unique")]
+
+
+def curves(length: int = 4, **columns: Any) -> pd.DataFrame:
+    """A frame with a row for each of 27 cells, each epoch and two repeats."""
+    keys = [(arch, epoch, repeat) for arch in CELLS for epoch in range(1, length + 1) for repeat in (0, 1)]
+    frame = pd.DataFrame(keys, columns=["architecture", "epochs", "repeat"])
+    return frame.assign(**{name: of(frame["epochs"]) for name, of in columns.items()})
+
+
+def last_of(length: int, value: float) -> Callable[[Any], Any]:
+    return lambda epochs: np.where(epochs == length, value, np.nan)
+
+
+@pytest.mark.parametrize("names", [["guess", "truth"], ["truth", "guess"]])
+def test_estimates_and_measurements_of_a_metric_are_described(names: list[str]) -> None:
+    values = {"guess": 0.6, "truth": [0.7] * 4 + [np.nan] * 104}
+    fidelities = {"guess": "predicted", "truth": "measured"}
+    given = {name: nb.Column(metric="robust", fidelity=fidelities[name], **ACCURACY) for name in names}
+    table = table_of(trainings(**{name: values[name] for name in names}), columns=given)
+    found = table.query([nb.Architecture.parse(text) for text in CELLS[:2]])
+    assert found.robust.tolist() == [0.6, 0.6] and found.is_measured("robust").tolist() == [True, False]
+    assert table.measured("robust")[:, 0].tolist().count(0.7) == 1
+    assert_equal_tables(table_of(table.to_frame()), table)
+
+
+def test_estimates_are_added_to_the_frame_of_a_table_with_measurements() -> None:
+    measured = table_of(trainings()[trainings()["repeat"] == 0])
+    described = nb.Column(metric="test_accuracy", split="test", fidelity="predicted", **ACCURACY)
+    table = table_of(measured.to_frame().assign(guess=0.5), columns={"guess": described})
+    assert table.query(TINY[0]).test_accuracy == 0.5 and not table.is_measured("test_accuracy")
+    np.testing.assert_array_equal(table.measured("test_accuracy"), measured.values("test_accuracy"))
+    assert_equal_tables(table_of(table.to_frame()), table)
+
+
+def test_two_columns_with_the_same_values_are_refused() -> None:
+    described = nb.Column(metric="validation_accuracy", split="validation", **ACCURACY)
+    with refuses(nb.InvalidInputError, "validation_accuracy", "mine", "measured"):
+        table_of(trainings(mine=0.5), columns={"mine": described})
+    texts = ["f1:fraction:higher", "measured_f1:fraction:higher"]
+    with refuses(nb.InvalidInputError, "'f1'", "'measured_f1'", "remove"):
+        table_of(trainings(f1=0.5, measured_f1=0.5), columns=parse_columns(texts))
+    assert table_of(trainings(mine=np.nan), columns={"mine": described}).id == table_of(trainings()).id
+    with refuses(nb.InvalidInputError, "metric cell", "another metric"):  # a column that identifies rows
+        table_of(trainings(score=0.5), columns={"score": nb.Column(metric="cell", fidelity="modelled", **ACCURACY)})
+
+
+@pytest.mark.parametrize("constant", [False, True])
+def test_described_metrics_have_half_way_values_and_learning_curves(constant: bool) -> None:
+    frame = curves(f1=last_of(4, 0.9), curve4_f1=lambda epochs: epochs / 10, halfway_f1=last_of(4, 0.6))
+    if not constant:
+        frame["f1"] += frame["repeat"] / 100
+    texts = [f"{name}:fraction:higher" for name in ("f1", "curve4_f1", "halfway_f1")]
+    table = table_of(frame, columns=parse_columns(texts))
+    assert (table.epochs, table.curves, table.metrics) == ((4,), (4,), ("f1",))
+    assert table.query(TINY[0], run=0).f1 == 0.9
+    assert table.query(TINY[0], 3, budget=4).f1 == 0.3
+    assert table.query(TINY[0], halfway=True).f1 == 0.6
+    assert_equal_tables(table_of(table.to_frame()), table)
+
+
+def test_learning_curves_and_half_way_values_may_have_estimates_and_measurements() -> None:
+    frame = curves(curve4_f1=lambda epochs: epochs / 10, halfway_f1=last_of(4, 0.25))
+    is_first = frame["repeat"] == 0
+    frame = frame.assign(
+        **{f"measured_{name}": frame[name].where(is_first) / 2 for name in ("curve4_f1", "halfway_f1")}
+    )
+    table = table_of(frame, columns=parse_columns([f"{name}::" for name in frame.columns[3:]], "predicted"))
+    found = table.query(TINY[0], 3, budget=4, run="all")
+    assert (found.f1.tolist(), found.is_measured("f1").tolist()) == ([0.3, 0.3], [True, True])
+    assert table.measured("f1", 3, budget=4).tolist() == [[0.15]] * 27
+    assert table.query(TINY[0], halfway=True).f1 == 0.25
+    assert_equal_tables(table_of(table.to_frame()), table)
+
+
+# The ends of trainings ------------------------------------------------------------------------------------------------
+
+
+def test_a_learning_curve_ends_with_the_value_at_the_end() -> None:
+    own = nb.Column(metric="test_accuracy", split="test", moment=4, **ACCURACY)
+    frame = curves(curve4_validation_accuracy=lambda epochs: epochs / 10, own=lambda epochs: epochs / 8)
+    table = table_of(frame, columns={"own": own})
+    assert table.query(TINY[0], run="all").validation_accuracy.tolist() == [0.4, 0.4]
+    assert table.query(TINY[0], 4, budget=4).test_accuracy == 0.5
+    assert table.query(TINY[0], 3, budget=4).test_accuracy == 0.375
+    assert table.best(TINY, "validation")[1].validation_accuracy == 0.4
+    assert table.epochs_of("test_accuracy") == table.epochs == (4,)
+    assert_equal_tables(table_of(table.to_frame()), table)
+
+
+def test_values_at_the_end_come_before_those_of_learning_curves() -> None:
+    frame = curves(test_accuracy=last_of(4, 0.9), curve4_test_accuracy=lambda epochs: epochs / 10)
+    longer = curves(8, curve8_test_accuracy=lambda epochs: epochs / 10)
+    table = table_of(frame.merge(longer, "outer", ["architecture", "epochs", "repeat"]))
+    assert [table.query(TINY[0], epochs).test_accuracy for epochs in table.epochs] == [0.9, 0.8]
+    assert table.query(TINY[0], 4, budget=8).test_accuracy == 0.4
+
+
+def test_a_learning_curve_without_its_end_has_no_value_at_the_end() -> None:
+    table = table_of(curves(3, curve4_test_accuracy=lambda epochs: epochs / 10))
+    assert np.isnan(table.query(TINY[0]).test_accuracy)
+    with refuses(nb.OutOfDomainError, "test accuracy", "4 epochs", "another metric or table"):
+        table.best(TINY)
+
+
+def test_rows_of_one_budget_become_a_table_of_this_budget() -> None:
+    frame = table_of(trainings(), name="both").to_frame()
+    table = table_of(frame.query("epochs == 4"))
+    assert (table.epochs, table.full_budget, table.empty_budgets) == ((4,), 4, ())
+    assert table.query(TINY[0]).test_accuracy == table_of(trainings()).query(TINY[0], 4).test_accuracy
+    assert table.best(TINY)[1].epochs == 4
+    assert table_of(frame[frame["epochs"] == 4].drop(columns=["test_accuracy"])).metrics[0] == "validation_accuracy"
+    masked = frame.assign(test_accuracy=frame["test_accuracy"].where(frame["epochs"] == 4))
+    assert table_of(masked).epochs_of("test_accuracy") == (4,)
+    assert table_of(frame.assign(test_loss=np.nan, test_accuracy=np.nan)).metrics == (
+        "validation_accuracy",
+        "training_time",
+        "trainable_parameters",
+    )
+
+
+def test_budgets_without_values_come_back() -> None:
+    table = table_of(trainings())
+    columns, meta = table.columns(), table.description
+    columns["test_accuracy"] = np.full((27, 3, 2), np.nan)
+    columns["test_accuracy"][:, 0] = 0.5
+    meta["epochs"] = meta["columns"]["test_accuracy"]["epochs"] = [4, 108, 200]
+    columns["test_loss"], meta["columns"]["test_loss"] = np.full((27, 1, 1), np.nan), {"epochs": [4]}
+    meta["epochs"] = [4, 108, 200, 300]
+    empty = nb.Table.from_columns(columns, meta)
+    assert_equal_tables(table_of(empty.to_frame()), empty)
+
+
 # Wrong frames ---------------------------------------------------------------------------------------------------------
 
 
@@ -326,7 +480,18 @@ WRONG: dict[str, tuple[Callable[[], Any], tuple[Any, ...]]] = {
     "no architecture": (lambda: trainings().drop(columns="architecture"), ("architecture", "choice_block_1_op")),
     "no epochs": (lambda: trainings().drop(columns="epochs"), ("epochs",)),
     "an unknown column": (lambda: trainings(f1=0.5), ("f1", "test_accuracy")),
-    "a needless prefix": (lambda: trainings(measured_test_accuracy=0.5), ("measured_test_accuracy",)),
+    "a needless prefix": (
+        lambda: trainings(measured_test_accuracy=0.5),
+        ("measured_test_accuracy", "'test_accuracy' is measured", "measured=False"),
+    ),
+    "a prefix without estimates": (
+        lambda: trainings().rename(columns={"test_accuracy": "measured_test_accuracy"}),
+        ("measured_test_accuracy", "rename it to 'test_accuracy'"),
+    ),
+    "a prefix in capitals": (lambda: trainings(**{"Halfway test loss": 1}), ("is probably 'halfway_test_loss'",)),
+    "a name with a hyphen": (lambda: trainings(**{"f1-score": 1}), ('"f1-score": nb.Column(metric="f1_score", …)',)),
+    "a reserved name": (lambda: trainings(budget=1), ('"budget": nb.Column(metric="NAME", …)',)),
+    "two spellings": (lambda: trainings(**{"Training time": 1}), ('"Training time": nb.Column(metric="NAME", …)',)),
     "two columns of one name": (
         lambda: trainings().rename(columns={"training_time": "test_accuracy"}),
         ("test_accuracy",),
@@ -617,6 +782,41 @@ def test_descriptions_on_the_command_line() -> None:
     found = parse_columns(["latency_pixel_3:ms:lower", "f1:fraction:higher", "width::"])
     assert (found["latency_pixel_3"].quantity, found["latency_pixel_3"].device) == ("latency", "pixel 3")
     assert (found["f1"].unit, found["f1"].direction, found["width"].direction) == ("fraction", "higher", None)
+    names = ("f1", "measured_f1", "halfway_f1", "curve200_f1", "measured_curve4_latency_pixel")
+    found = parse_columns([f"{name}::" for name in names], "predicted")
+    assert [(of.metric, of.moment, of.fidelity) for of in found.values()] == [
+        ("f1", "end", "predicted"),
+        ("f1", "end", "measured"),
+        ("f1", "halfway", "predicted"),
+        ("f1", 200, "predicted"),
+        ("latency_pixel", 4, "measured"),
+    ]
+    assert found["measured_curve4_latency_pixel"].device == "pixel"
+
+
+@pytest.mark.parametrize("predicted", [False, True])
+def test_predicted_applies_to_described_metrics(predicted: bool, tmp_path: Path) -> None:
+    trainings(f1=0.5).drop(columns="repeat").iloc[::2].to_csv(tmp_path / "t.csv", index=False)
+    words = Import(tmp_path / "t.csv", space="s1", column=("f1:fraction:higher",), predicted=predicted)
+    form = words._frame_file()
+    assert form is not None
+    table = table_of(read_frame(tmp_path / "t.csv", TINY), **form.options)
+    assert table.about("f1").is_measured == table.about("test_accuracy").is_measured == (not predicted)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("measured_test_accuracy", ("--predicted", "'test_accuracy' is predicted", "--ignore measured_test_accuracy")),
+        ("speed", ("describe it with --column speed:UNIT:DIRECTION", "--ignore speed")),
+        ("top 1", ("rename it and describe it with --column top_1:UNIT:DIRECTION", "--ignore 'top 1'")),
+        ("source", ("rename it and describe it with --column NAME:UNIT:DIRECTION",)),
+    ],
+)
+def test_the_advice_on_an_unknown_column_can_be_followed(name: str, said: tuple[str, ...]) -> None:
+    with pytest.raises(nb.InvalidInputError) as caught:
+        table_of(trainings(**{name: 0.5}))
+    assert not missing(caught.value.for_command_line, f"'{name}'", *said), caught.value.for_command_line
 
 
 @pytest.fixture

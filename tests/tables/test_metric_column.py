@@ -6,14 +6,15 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from refusals import refuses
 
-from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError
-from nasbench1shot1.tables.columns import MetricColumn
+from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, OutOfDomainError
+from nasbench1shot1.tables.columns import CurveColumn, MetricColumn
 from nasbench1shot1.tables.table import Table
 
 IMAGES = 9984
 COUNTS = st.lists(st.lists(st.integers(0, IMAGES), min_size=3, max_size=3), min_size=1, max_size=5)
-KINDS = ("counts", "rounded counts", "rounded quotients", "values")
+KINDS = ("counts", "rounded counts", "rounded quotients", "quotients of rounded counts", "values")
 
 
 def column(kind: str, counts: np.ndarray) -> tuple[MetricColumn, np.ndarray]:
@@ -26,6 +27,7 @@ def column(kind: str, counts: np.ndarray) -> tuple[MetricColumn, np.ndarray]:
             exact.astype(np.float32).astype(np.float64),
         ),
         "rounded quotients": (MetricColumn(exact.astype(np.float32), (108,), IMAGES), exact),
+        "quotients of rounded counts": (MetricColumn(exact.astype(np.float32), (108,), IMAGES, rounded=True), exact),
         "values": (MetricColumn(exact, (108,)), exact),
     }[kind]
 
@@ -52,7 +54,31 @@ def test_single_lookups_equal_batched_lookups(kind: str, counts: list[list[int]]
         assert [stored.value(row, 108, repeat) for row in range(len(counts))] == together
 
 
-@pytest.mark.parametrize("kind", KINDS[:1] + KINDS[2:3])
+@pytest.mark.parametrize("is_rounded", [False, True])
+@pytest.mark.parametrize("kind", [MetricColumn, CurveColumn])
+def test_more_correct_images_than_there_are_are_detected_when_they_are_read(
+    kind: type[MetricColumn], is_rounded: bool
+) -> None:
+    counts = np.array([[[IMAGES, 0, 3]], [[IMAGES + 1, 0, 3]]], np.uint16)
+    curves = {"repeats": (0, 1, 2)} if kind is CurveColumn else {}
+    stored = kind(counts, (1,), IMAGES, is_rounded, "own_accuracy", **curves)
+    assert (stored.value(0, 1, 0), stored.values(np.array([0]), 1, 0).tolist()) == (1.0, [1.0])
+    for read in (
+        lambda: stored.value(1, 1, 0),
+        lambda: stored.value(1, 1, "mean"),
+        lambda: stored.values(np.array([0, 1]), 1, "all"),
+    ):
+        with refuses(DamagedFileError, "own_accuracy", "9,984 images"):
+            read()
+
+
+@pytest.mark.parametrize("stored", [np.array([[[9], [2]]], np.uint8), np.array([[[0.9], [0.2]]], np.float32)])
+def test_learning_curves_are_counts_or_quotients(stored: np.ndarray) -> None:
+    curve = CurveColumn(stored, (1, 2), 10)
+    assert [curve.value(0, epochs, "mean") for epochs in (1, 2)] == [0.9, 0.2]
+
+
+@pytest.mark.parametrize("kind", KINDS[:1] + KINDS[2:4])
 def test_equal_sums_of_counts_give_equal_means(kind: str) -> None:
     rng = np.random.default_rng(0)
     counts = rng.integers(0, IMAGES - 2, (200, 1, 3))
@@ -156,6 +182,16 @@ def test_all_values_of_a_draw_come_from_one_training() -> None:
     table = seeded_table(validation_accuracy=ACCURACIES, validation_loss=1 - ACCURACIES)
     found = table.query([0, 1, 3] * 50, run="random", rng=np.random.default_rng(0))
     np.testing.assert_allclose(found.validation_accuracy + found.validation_loss, 1)
+
+
+def test_a_table_with_more_correct_images_than_there_are_is_not_created() -> None:
+    about = {"test_accuracy": {"epochs": [200], "fidelity": "measured", "images": 10}}
+    columns = {"index": np.arange(4, dtype=np.uint16), "test_accuracy": np.full((4, 1, 1), 10, np.uint8)}
+    meta = {**SEEDED, "columns": about}
+    assert Table.from_columns(columns, meta).query(0).test_accuracy == 1
+    columns["test_accuracy"][3] = 11
+    with refuses(InvalidInputError, "test_accuracy", "10 images", "change the array"):
+        Table.from_columns(columns, meta)
 
 
 @pytest.mark.parametrize(
