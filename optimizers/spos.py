@@ -59,9 +59,9 @@ class SPOSHyperparameters(SamplingHyperparameters):
     measured (published: 200). 1: one batch, which all architectures share. More: separate, augmented batches for each
     architecture."""
     fitness_images: Annotated[int, Range(0)] = 0
-    """Number of images of the architecture half on which fitness is measured (published: 8,000). 0: all of them.
-    Otherwise, all architectures share the images. With --own-images, each architecture has its own: the next ones of
-    the shuffled half, or the whole half if it has fewer."""
+    """Number of images of the architecture half on which fitness is measured (published: 8,000). 0: all of them. All
+    architectures share the images. With --own-images, each architecture is scored on the next images of the shuffled
+    half, or on the whole half if it has fewer."""
 
     def check(self) -> None:
         """Raise InvalidInputError for values that are out of range or contradict each other."""

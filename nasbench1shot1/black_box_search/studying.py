@@ -104,7 +104,7 @@ class BlackBoxKind(Kind[BlackBoxOptions, Repeats, BlackBoxStudy, RunWriter[Black
         check_recorded_names("black_box_optimizers", run.config, given, run.folder / CONFIG, allow_module)
 
     def extended_options(self, kept: BlackBoxOptions, given: Mapping[str, Any]) -> BlackBoxOptions:
-        """Return the recorded options with given ones in their place."""
+        """Return the recorded options, updated with the given ones."""
         recorded = kept.as_dict()
         return _with_table(black_box_options(given, kept=recorded), {**recorded, **given})
 

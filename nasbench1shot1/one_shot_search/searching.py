@@ -142,7 +142,7 @@ class SearchKind(Kind[SearchOptions, "SearchState", Run, SearchWriter]):
         return options
 
     def extended_options(self, kept: SearchOptions, given: Mapping[str, Any]) -> SearchOptions:
-        """Return the recorded options with given ones in their place."""
+        """Return the recorded options, updated with the given ones."""
         return search_options(given, kept=kept.as_dict())
 
     def default_folder(self, options: SearchOptions) -> Path:

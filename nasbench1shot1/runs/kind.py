@@ -171,7 +171,7 @@ class Kind(ABC, Generic[O, S, R, W]):
         return wanted
 
     def extended_options(self, kept: O, given: Mapping[str, Any]) -> O:
-        """Return the recorded options with given ones in their place; raises the errors of `options`.
+        """Return the recorded options, updated with the given ones; raises the errors of `options`.
 
         Recorded values must not be refused: they were accepted when the run was started. Default: `options` of both.
         """

@@ -63,7 +63,7 @@ def existing_run(folder: Path, writer: type[Writer], kind: type[RunRecord]) -> I
 def locked_folder(folder: Path) -> Iterator[FolderLock]:
     """Make a folder if necessary and hold its lock; afterwards, the folder is removed if it is empty.
 
-    Of a link, this is the folder to which it points; the link stays.
+    If the folder is a symbolic link, its target is made and removed; the link stays.
     """
     _make(folder)
     try:

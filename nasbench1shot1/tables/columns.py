@@ -312,7 +312,7 @@ class MetricColumn:
         return _pick(self._numbers(self.stored[rows, self.epochs.index(epochs)]), repeat) / self._denominator
 
     def value(self, row: int, epochs: int, repeat: Literal["mean"] | int) -> float:
-        """Return one value, equal to the result of `values`, ten times as fast; raises its error."""
+        """Return one value, equal to the result of `values`, ten times as fast; raises the same error."""
         budget = self._budgets.get(epochs)
         if budget is None:
             return float("nan")

@@ -12,8 +12,8 @@ Columns of a table of R rows:
 
 A metric may have estimates in one column and single measurements in another one, which is (R, e, 1). By convention, the
 name of a column is the name of its metric, with optional prefixes: the data set and a dot, if the table has several
-data sets; before it "halfway_" or "curve200_"; and before all "measured_" for measurements beside estimates, as in
-`measured_cifar10.test_accuracy`. Columns without any known value are omitted. Accuracies stored as unsigned integers
+data sets; before it "halfway_" or "curve200_"; and in front of these "measured_" for measurements beside estimates, as
+in `measured_cifar10.test_accuracy`. Columns without any known value are omitted. Accuracies stored as unsigned integers
 are image counts, which `columns.MetricColumn` converts.
 
 Checksums detect every change, but take a second for all of NAS-Bench-101. A large table is therefore opened without
@@ -205,9 +205,9 @@ class TableFolder:
     def trained_repeats(self, dataset: str, rows: Rows, epochs: int) -> NDArray[np.bool_]:
         """Return which repeats of rows were trained, that is, have an accuracy: (*rows.shape, `repeats`).
 
-        These are the standard accuracies, so that a further accuracy with other repeats, such as of several attacks on
-        each network, does not change the draws of all metrics. If the table has none, any accuracy counts, or else any
-        metric with repeats. Means over repeats do not count.
+        Only standard accuracies count, so that an additional accuracy with other repeats, such as under several attacks
+        on each network, does not change the draws of all metrics. If the table has no standard accuracy, any accuracy
+        counts, or else any metric with repeats. Means over repeats do not count.
         """
         abouts = {key: self.about(*key) for key in self.metrics if key[1:] == (dataset, "end")}
         repeated = {key: about for key, about in abouts.items() if about.epochs and not about.is_same_for_repeats}

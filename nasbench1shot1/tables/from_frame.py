@@ -239,7 +239,7 @@ def _values(new: NewColumn, numbers: Callable[[str], Floats], trainings: Trainin
 
 
 def _names(columns: Sequence[NewColumn], datasets: Sequence[str], reserved: set[str]) -> list[str]:
-    """Return the names of columns in the table; raises InvalidInputError if two have the same values."""
+    """Return the names of columns in the table; raises InvalidInputError for two with the same kind of values."""
     found: dict[tuple[str, str, Moment, bool], NewColumn] = {}
     for new in columns:
         for dataset in new.datasets:
