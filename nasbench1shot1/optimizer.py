@@ -336,7 +336,7 @@ class OneShotOptimizer(ABC):
         return loss
 
     def adjust_gradients(self, step: WeightStep) -> None:  # noqa: B027  an intended default
-        """Change the gradients of a weight step in place, or only read them."""
+        """Change the gradients of a weight step in place, or only read them; weights that it did not use have none."""
 
     def frozen_weights(self) -> Collection[str]:
         """Return the names of weights that no step changes any more, not even by momentum or weight decay."""

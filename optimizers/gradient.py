@@ -438,7 +438,11 @@ class GradientOptimizer(AdamOptimizer):
         return tuple(extra if of is None else of + extra for of, extra in zip(gradients, added, strict=True))
 
     def _exponentiate(self, tensors: list[Tensor], of_mixing: list[Tensor]) -> None:
-        """Move Λ = log θ with ∂L/∂θ, through the mixing weights unless these are θ itself."""
+        """Move Λ = log θ with ∂L/∂θ.
+
+        A plain softmax gives θ as a leaf, as in the published code. The derivative through it would differ by a
+        constant, which moves θ differently where θ is raised to its minimum.
+        """
         import torch
 
         from nasbench1shot1.optimizers.components.rules import LEAST_SHARE, exponentiate, gradients_of_shares

@@ -1,7 +1,7 @@
 """Tests of claims on the tables and spaces themselves: counts, known architectures, correlations and means."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -190,7 +190,7 @@ def top_correlations(name: str, share: float = 0.01) -> Sequence[Row]:
     for dataset in ("cifar100", "ImageNet16-120"):
         second = found.column(dataset, "test").accuracy
         every, top = correlation(first, second), correlation(first[best], second[best])
-        rows.append(_fall(f"CIFAR-10 and {DATA_SETS[dataset]}", every, top, len(best), table))
+        rows.append(_fall(f"CIFAR-10 and {DATA_SETS[dataset]}", every, top, [table], len(best)))
     return rows
 
 
@@ -202,9 +202,7 @@ def consistency(one: str, other: str) -> Sequence[Row]:
             correlation(*(_ranks(found.column(of, "test").accuracy) for of in ("cifar10", dataset)))
             for found in map(Measurements, tables)
         )
-        row = _fall(f"CIFAR-10 and {DATA_SETS[dataset]}", first, second, min(map(len, tables)), tables[0])
-        n, ids = (" and ".join(texts) for texts in ([f"{len(of):,}" for of in tables], [of.id for of in tables]))
-        rows.append(replace(row, n=f"{n} architectures", table=ids))
+        rows.append(_fall(f"CIFAR-10 and {DATA_SETS[dataset]}", first, second, tables))
     return rows
 
 
@@ -240,15 +238,25 @@ def _ranks(values: Floats) -> Floats:
     return found
 
 
-def _fall(part: str, every: Interval, top: Interval, n: int, table: Table) -> Row:
-    """Return the row for "one correlation is lower than another", whose intervals are independent."""
+def _fall(part: str, every: Interval, top: Interval, tables: Sequence[Table], n: int | None = None) -> Row:
+    """Return the row for "one correlation is lower than another", whose intervals are independent.
+
+    `tables` are those of the correlations, and `n` is the number of architectures behind the lower one. Default: all.
+    """
     fall = every.value - top.value
     low = fall - np.hypot(every.value - every.low, top.high - top.value)
     high = fall + np.hypot(every.high - every.value, top.value - top.low)
     value = Interval(fall, float(low), float(high))
-    verdict = of_ordering(value, Strength("paper", n, 1))
-    setting = f"{every.value:.3f} against {top.value:.3f}"
-    return Row(part=part, published="> 0", value=value, verdict=verdict, digits=3, **_shown(table, setting, n, "paper"))
+    sizes = list(map(len, tables)) if n is None else [n]
+    shown = {
+        "level": "paper",
+        "setting": f"{every.value:.3f} against {top.value:.3f}",
+        "n": f"{' and '.join(f'{size:,}' for size in sizes)} architectures",
+        "source": MEASURED,
+        "table": " and ".join(table.id for table in tables),
+    }
+    verdict = of_ordering(value, Strength("paper", min(sizes), 1))
+    return Row(part=part, published="> 0", value=value, verdict=verdict, digits=3, **shown)
 
 
 # NAS-Bench-101 --------------------------------------------------------------------------------------------------------

@@ -180,8 +180,8 @@ def _planned(
         raise InvalidInputError(f"{option('spread')} does not apply to {figure.name}: remove it")
     figure.check_options(given)
     check_belongs_to(folder, figure.owner)
+    check_threads(given.get("threads"))
     with where.open(given.get("device", figure.kind.device), given.get("threads", 1), console, default=None) as workers:
-        check_threads(given.get("threads"))
         if where.scheduler is not None:
             line_printer(console)(f"Planning on a worker of {where.scheduler} …")
         given = _with_absolute_paths(given)

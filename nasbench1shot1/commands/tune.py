@@ -13,7 +13,6 @@ from nasbench1shot1.commands.search import MEASURING, RUNNING, SCALE, WEIGHTS, s
 from nasbench1shot1.display.options import PICTURES
 from nasbench1shot1.jobs.pool import WorkerOptions
 from nasbench1shot1.one_shot_search.options import SearchConfig
-from nasbench1shot1.runs.machine import MOST_THREADS
 from nasbench1shot1.runs.options import Range, option_names
 from nasbench1shot1.tables.bounds import NAMES as BOUNDS
 from nasbench1shot1.tuning.options import SET_BY_THE_STUDY, TuningOptions, check_not_set
@@ -30,7 +29,7 @@ class SharedConfig(SearchConfig):
     seed: Hidden[int] = SearchConfig.seed
     epochs: Hidden[int] = SearchConfig.epochs
     keep_weights_every: Hidden[int] = SearchConfig.keep_weights_every
-    threads: Annotated[int | None, Range(1, MOST_THREADS)] = None
+    threads: Annotated[int | None, Range(1)] = None
     """Number of CPU threads of each search; results are reproducible only with an equal number. Default: the CPU cores
     divided by --workers, or PyTorch's choice on a GPU."""
 

@@ -30,7 +30,7 @@ def whole_number(name: str, value: Any, wanted: str) -> int:
 
 
 def positive_number(name: str, value: Any) -> int:
-    """Return a Python or numpy integer of at least 1 as an int; raises InvalidInputError for anything else."""
+    """Return an integer of at least 1, Python's or numpy's, as an int; raises InvalidInputError for anything else."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
         raise InvalidInputError(f"{name} must be a whole number of at least 1, not {value!r}")
     return int(value)

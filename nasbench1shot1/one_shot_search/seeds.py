@@ -181,7 +181,7 @@ def _group_to_resume(
 
 def _options_per_seed(seeds: Sequence[int], recorded: dict[str, Any], where: Path) -> list[SearchOptions]:
     try:
-        return [search_options({**recorded, "seed": seed}) for seed in seeds]
+        return [search_options({"seed": seed}, kept=recorded) for seed in seeds]
     except InvalidInputError as error:
         raise DamagedFileError(
             f"{where} is damaged ({quote(error)}): restore it, or resume its runs one by one"

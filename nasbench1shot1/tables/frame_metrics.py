@@ -60,14 +60,20 @@ class NewColumn:
         return (self.about.dataset, *self.about.also_of)
 
     @property
+    def origin(self) -> str:
+        """The name of the frame's column for messages: of the first learning curve, if only `curves` have values."""
+        return self.source or self.curves[0].source
+
+    @property
     def may_be_empty(self) -> bool:
         """Whether the column is kept without a value: the table that the frame comes from had none, or no budgets."""
         return self.stored is not None and set(self.about.epochs) <= set(self.empty)
 
     def is_end_of(self, curve: "NewColumn") -> bool:
-        """Return whether the column has the values at the end of trainings, of the metric of a learning curve."""
+        """Return whether the column has the end of a learning curve: values of equal metric and fidelity."""
+        own, other = self.about, curve.about
         is_on_data_set = not set(self.datasets).isdisjoint(curve.datasets)
-        return self.about.moment == "end" and self.about.metric == curve.about.metric and is_on_data_set
+        return own.moment == "end" and (own.metric, own.fidelity) == (other.metric, other.fidelity) and is_on_data_set
 
     def with_curves(self, curves: "Iterable[NewColumn]") -> "NewColumn":
         """Return the column with those of the learning curves whose last values it can have."""
@@ -76,7 +82,6 @@ class NewColumn:
             curve
             for curve in curves
             if self.is_end_of(curve)
-            and about.fidelity == curve.about.fidelity
             and (not about.epochs or curve.about.moment in about.epochs)
             and not about.is_same_for_repeats
         ]
@@ -116,12 +121,13 @@ class Metrics:
         """
         found = [new for source in sources for new in self._new_columns(source)]
         curves = [new for new in found if new.stored is None and isinstance(new.about.moment, int)]
-        endless: dict[tuple[str, tuple[str, ...]], NewColumn] = {}
+        ends: dict[tuple[str, str, tuple[str, ...]], NewColumn] = {}
         for curve in curves:
             if not any(new.is_end_of(curve) for new in found):
                 about = replace(curve.about, moment="end", epochs=())
-                endless.setdefault((about.metric, curve.datasets), replace(curve, source="", about=about))
-        return [new.with_curves(curves) for new in (*found, *endless.values())]
+                end = replace(curve, source="", about=about)
+                ends.setdefault((about.metric, about.fidelity, curve.datasets), end)
+        return [new.with_curves(curves) for new in (*found, *ends.values())]
 
     def _new_columns(self, source: str) -> Iterator[NewColumn]:
         described = [] if source in self.given else list(self._described_columns(source))

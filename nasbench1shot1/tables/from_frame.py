@@ -246,7 +246,7 @@ def _names(columns: Sequence[NewColumn], datasets: Sequence[str], reserved: set[
             key = new.about.metric, dataset, new.about.moment, new.about.fidelity == "measured"
             if key in found:
                 raise InvalidInputError(
-                    f"the columns '{found[key].source}' and '{new.source}' both have {new.about.fidelity} values of "
+                    f"the columns '{found[key].origin}' and '{new.origin}' both have {new.about.fidelity} values of "
                     f"{new.about.metric}: remove one of them, or describe it as another metric or with another fidelity"
                 )
             found[key] = new
@@ -257,7 +257,7 @@ def _names(columns: Sequence[NewColumn], datasets: Sequence[str], reserved: set[
         if name is None:
             raise InvalidInputError(
                 f"the table needs the name of the metric {new.about.metric} for another column: describe "
-                f"'{new.source}' as another metric"
+                f"'{new.origin}' as another metric"
             )
         names[place] = name
         taken.add(name)

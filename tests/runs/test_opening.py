@@ -14,7 +14,7 @@ import nasbench1shot1 as nb
 from nasbench1shot1 import cli
 from nasbench1shot1.cell_training.options import options_of
 from nasbench1shot1.experiments.correlation.options import ranking_options
-from nasbench1shot1.one_shot_search.options import SearchConfig
+from nasbench1shot1.one_shot_search.options import SearchConfig, recorded_search
 from nasbench1shot1.proxy_training.record import proxy_config
 from nasbench1shot1.runs.machine import MOST_THREADS
 from nasbench1shot1.runs.options import absolute_file, recorded_options
@@ -47,6 +47,15 @@ def test_options_of_a_machine_with_more_cores_can_be_read(run, tmp_path):
     for record, recorded in ((SearchConfig, run.config), *((type(of), vars(of)) for of in others)):
         many = {**recorded, "threads": 50 * MOST_THREADS}
         assert recorded_options(record, many, tmp_path / "config.json").threads == 50 * MOST_THREADS
+
+
+def test_options_that_a_later_version_refuses_together_can_be_read(run, tmp_path):
+    """A new search refuses flooding with this update since 2026-11-29."""
+    own = {"update": "second-order", "flooding": 0.5}
+    with refuses(nb.InvalidInputError, options="flooding update"):
+        search(tmp_path / "new", **own)
+    found = recorded_search({**run.config, **own}, tmp_path / "config.json").as_dict()
+    assert {name: found[name] for name in own} == own
 
 
 def test_a_kind_of_a_later_version_is_named(run, tmp_path):

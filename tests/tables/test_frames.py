@@ -401,6 +401,17 @@ def test_values_at_the_end_come_before_those_of_learning_curves() -> None:
     assert table.query(TINY[0], 4, budget=8).test_accuracy == 0.4
 
 
+@pytest.mark.parametrize("order", [1, -1])
+def test_estimates_and_measurements_have_their_own_ends(order) -> None:
+    frame = curves(
+        curve4_test_accuracy=lambda epochs: epochs / 10, measured_curve4_test_accuracy=lambda epochs: epochs / 20
+    )
+    table = table_of(frame[frame.columns[::order]].query("repeat == 0"), measured=False)
+    found = table.query(TINY[0])
+    assert (found.test_accuracy, found.source("test_accuracy")) == (0.4, "predicted")
+    assert table.measured("test_accuracy")[0].item() == 0.2
+
+
 def test_a_learning_curve_without_its_end_has_no_value_at_the_end() -> None:
     table = table_of(curves(3, curve4_test_accuracy=lambda epochs: epochs / 10))
     assert np.isnan(table.query(TINY[0]).test_accuracy)
