@@ -283,61 +283,78 @@ def _call(out: Path, **options) -> None:
     call("figure12", scale="quick", only=only, out=out, **{"epochs": 2, **options})
 
 
-@pytest.mark.parametrize(
-    ("file", "values"),
-    [
-        ("methods", {"gdas": "0.011", "gdas, pc-darts": "0.011", "enas": "0.016"}),
-        ("figure3-s1", {"random-ws": "0.011", "pc-darts, random-ws": "0.023", "gdas": "0.68", "enas": "0.096"}),
-    ],
-)
-def test_the_page_has_the_rank_tests_of_both_sets_of_searches_on_s1(file, values):
-    """The p-values of docs/reproduced.md, "Figure 2"."""
-    runs = read_packed(CHECKOUT / "docs" / "records" / f"{file}.tar.xz").runs
-    finals = {
-        curve: np.array([last_line(runs[f"s1/{curve}/seed-{seed}"])["test_regret"] for seed in range(10)])
-        for curve in METHODS
-    }
-    tests = rank_tests({**finals, RANDOM: random_regrets(load_table(), "s1", None, 1)[:SAMPLED]}, "final")
-    by_pair = {
-        ", ".join(of for of in pair if of != RANDOM): p
+def final_regrets(runs) -> dict[str, dict[int, float]]:
+    """The final test regrets of packed searches on s1, by method and seed."""
+    found = {curve: {} for curve in METHODS}
+    for name, files in runs.items():
+        _, curve, seed = name.split("/")
+        if name.startswith("s1/") and curve in found:
+            last = json.loads(files["metrics.jsonl"].splitlines()[-1])
+            found[curve][int(seed.removeprefix("seed-"))] = last["test_regret"]
+    return found
+
+
+def p_values(regrets) -> dict[str, float]:
+    """Corrected p-values of all pairs of methods, and of each method against random architectures, by their names."""
+    samples = {curve: np.array(list(of.values())) for curve, of in regrets.items()}
+    tests = rank_tests({**samples, RANDOM: random_regrets(load_table(), "s1", None, 1)[:SAMPLED]}, "final")
+    return {
+        ", ".join(of for of in pair if of != RANDOM): float(f"{p:.2g}")
         for *pair, p in tests[["first", "second", "p_holm"]].itertuples(index=False)
     }
-    assert {pair for pair, p in by_pair.items() if p < 0.05} == {pair for pair, p in values.items() if float(p) < 0.05}
-    assert {pair: float(f"{by_pair[pair]:.2g}") for pair in values} == {pair: float(p) for pair, p in values.items()}
-    page = " ".join((CHECKOUT / "docs" / "reproduced.md").read_text().split())
-    assert all(p in page for p in values.values())
+
+
+def section(heading: str) -> str:
+    """A section of docs/reproduced.md in one line."""
+    text = (CHECKOUT / "docs" / "reproduced.md").read_text().partition(f"# {heading}\n")[2]
+    return " ".join(text.partition("\n#")[0].split())
+
+
+FIGURE_2 = "Figure 2: one-shot optimizers on the three spaces"
+
+
+@pytest.mark.parametrize(
+    ("file", "heading", "significant", "others"),
+    [
+        ("methods", FIGURE_2, {"gdas": 0.011, "gdas, pc-darts": 0.011, "enas": 0.016}, {}),
+        ("figure3-s1", FIGURE_2, {"random-ws": 0.011, "pc-darts, random-ws": 0.023}, {"gdas": 0.68, "enas": 0.096}),
+        (
+            "figure2-s1-medium",
+            "The medium scale on s1",
+            {"gdas": 0.00048, "darts": 0.0028, "enas": 0.018},
+            {"random-ws": 0.32, "pc-darts": 1.0},
+        ),
+    ],
+)
+def test_the_page_has_the_rank_tests_of_all_searches_on_s1(file, heading, significant, others):
+    regrets = final_regrets(read_packed(CHECKOUT / "docs" / "records" / f"{file}.tar.xz").runs)
+    found, text = p_values(regrets), section(heading)
+    assert {pair: p for pair, p in found.items() if p < 0.05} == significant
+    assert {pair: found[pair] for pair in others} == others
+    assert all(str(p) in text for p in (*significant.values(), *others.values()))
     if file == "figure3-s1":
-        assert all(f"{100 * values.mean():.2f} % ({METHODS[curve]})" in page for curve, values in finals.items())
-
-
-def last_line(files) -> dict:
-    """The last line of the metrics of a packed search."""
-    return json.loads(files["metrics.jsonl"].splitlines()[-1])
+        means = {curve: np.mean(list(of.values())) for curve, of in regrets.items()}
+        assert all(f"{100 * mean:.2f} % ({METHODS[curve]})" in text for curve, mean in means.items())
 
 
 def test_the_page_has_the_shipped_searches_at_the_medium_scale():
     """The table and the numbers of docs/reproduced.md, "The medium scale on s1"."""
-    docs = CHECKOUT / "docs"
-    runs = read_packed(docs / "records" / "figure2-s1-medium.tar.xz").runs
-    rows = [line for line in (docs / "reproduced.md").read_text().splitlines() if line.startswith("| ")]
-    ends, measured = dict[str, list[str]](), set[str]()
-    for curve, label in METHODS.items():
-        names = [f"s1/{curve}/seed-{seed}" for seed in range(5)]
-        searches = {
-            name: [json.loads(line) for line in runs[name]["metrics.jsonl"].splitlines()]
-            for name in names
-            if name in runs
-        }
-        regrets = [f"{100 * searches[name][-1]['test_regret']:.2f}" if name in searches else "–" for name in names]
-        hashes = [[line["cell_hash"] for line in lines] for lines in searches.values()]
+    runs = read_packed(CHECKOUT / "docs" / "records" / "figure2-s1-medium.tar.xz").runs
+    text, cells, predicted = section("The medium scale on s1"), dict[str, Counter[str]](), 0
+    for curve, found in final_regrets(runs).items():
+        searches = [
+            [json.loads(line) for line in runs[f"s1/{curve}/seed-{seed}"]["metrics.jsonl"].splitlines()]
+            for seed in found
+        ]
+        regrets = [f"{100 * found[seed]:.2f}" if seed in found else "–" for seed in range(10)]
+        hashes = [[line["cell_hash"] for line in lines] for lines in searches]
         changes = [sum(a != b for a, b in pairwise(own)) for own in hashes]
-        assert f"| {label} | {' | '.join(regrets)} | {min(changes)} to {max(changes)} |" in rows
-        ends[curve] = [own[-1] for own in hashes]
-        measured |= {name for name, lines in searches.items() if lines[-1]["test_measured"]}
-    assert len(runs) == sum(map(len, ends.values())) == 22
-    assert all(max(Counter(ends[curve]).values()) == 4 for curve in ("darts", "gdas"))
-    assert measured == {
-        *(name for name in runs if name.split("/")[1] in ("gdas", "enas")),
-        "s1/pc-darts/seed-4",
-        "s1/random-ws/seed-3",
-    }
+        mean = f"{100 * np.mean(list(found.values())):.2f}"
+        assert f"| {METHODS[curve]} | {' | '.join(regrets)} | {mean} | {min(changes)} to {max(changes)} |" in text
+        cells[curve] = Counter(own[-1] for own in hashes)
+        predicted += sum(not lines[-1]["test_measured"] for lines in searches)
+    assert f"{len(runs)} of the 50 searches" in text
+    assert f"{predicted} of the {len(runs)} final regrets are predicted" in text
+    for curve in ("darts", "gdas"):
+        most, every = max(cells[curve].values()), cells[curve].total()
+        assert f"{most} of the {every} searches of {METHODS[curve]}" in text
