@@ -248,7 +248,7 @@ def _fall(part: str, every: Interval, top: Interval, tables: Sequence[Table], n:
     high = fall + np.hypot(every.high - every.value, top.value - top.low)
     value = Interval(fall, float(low), float(high))
     sizes = list(map(len, tables)) if n is None else [n]
-    shown = {
+    shown: dict[str, Any] = {
         "level": "paper",
         "setting": f"{every.value:.3f} against {top.value:.3f}",
         "n": f"{' and '.join(f'{size:,}' for size in sizes)} architectures",
