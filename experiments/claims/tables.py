@@ -241,7 +241,11 @@ def _ranks(values: Floats) -> Floats:
 def _fall(part: str, every: Interval, top: Interval, tables: Sequence[Table], n: int | None = None) -> Row:
     """Return the row for "one correlation is lower than another", whose intervals are independent.
 
-    `tables` are those of the correlations, and `n` is the number of architectures behind the lower one. Default: all.
+    Args:
+        part: the part of the claim.
+        every, top: the correlation that is claimed to be higher, and the other one.
+        tables: the tables from which the two correlations were computed, or the one table of both.
+        n: number of architectures behind the second correlation. Default: all architectures of the tables.
     """
     fall = every.value - top.value
     low = fall - np.hypot(every.value - every.low, top.high - top.value)

@@ -20,18 +20,23 @@ def check_rng(rng: object) -> None:
         )
 
 
+def is_integer(value: Any) -> bool:
+    """Return whether a value is a Python or numpy integer; a bool is not."""
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
 def whole_number(name: str, value: Any, wanted: str) -> int:
     """Return a Python or numpy integer as an int; raises InvalidInputError for anything else."""
     if type(value) is int:
         return value
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+    if not is_integer(value):
         raise InvalidInputError(f"{name} cannot be {value!r}: give {wanted}")
     return int(value)
 
 
 def positive_number(name: str, value: Any) -> int:
     """Return an integer of at least 1, Python's or numpy's, as an int; raises InvalidInputError for anything else."""
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
+    if not is_integer(value) or value < 1:
         raise InvalidInputError(f"{name} must be a whole number of at least 1, not {value!r}")
     return int(value)
 

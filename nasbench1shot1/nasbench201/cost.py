@@ -3,9 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import numpy as np
-
-from nasbench1shot1.ground.arguments import positive_number
+from nasbench1shot1.ground.arguments import is_integer, positive_number
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.nasbench201.architecture import OPERATIONS, checked_operations
 
@@ -80,6 +78,6 @@ def checked_sizes(**sizes: Any) -> list[int]:
 
 def checked_side(side: Any) -> int:
     """Return the side of an image in pixels as an int; raises InvalidInputError if it cannot be halved twice."""
-    if isinstance(side, bool) or not isinstance(side, (int, np.integer)) or side < 4 or side % 4:
+    if not is_integer(side) or side < 4 or side % 4:
         raise InvalidInputError(f"side must be a multiple of 4, because the image is halved twice, not {side!r}")
     return int(side)

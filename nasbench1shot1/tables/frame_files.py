@@ -169,7 +169,7 @@ def parse_columns(texts: Sequence[str], fidelity: str = "measured") -> dict[str,
 
     Args:
         texts: the texts.
-        fidelity: how the values were obtained; those of a name such as "measured_f1" are measured.
+        fidelity: how the values were obtained. A column with the prefix "measured_" always has measurements.
 
     Raises InvalidInputError for another text.
     """

@@ -76,7 +76,7 @@ class NewColumn:
         return own.moment == "end" and (own.metric, own.fidelity) == (other.metric, other.fidelity) and is_on_data_set
 
     def with_curves(self, curves: "Iterable[NewColumn]") -> "NewColumn":
-        """Return the column with those of the learning curves whose last values it can have."""
+        """Return the column, with the learning curves that can provide its values at the end of trainings."""
         about = self.about
         fitting = [
             curve

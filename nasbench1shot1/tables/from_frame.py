@@ -216,7 +216,8 @@ def _columns(
 ) -> tuple[Columns, dict[str, Any]]:
     """Return the arrays and the entries of all metrics by their names in the table, which are not `reserved`."""
     columns = metrics.new_columns(name for name in frame.columns if name not in trainings.names)
-    numbers, made = lru_cache(2)(metrics.numbers), list[tuple[NewColumn, NDArray[Any], dict[str, Any]]]()
+    numbers = lru_cache(2)(metrics.numbers)  # data sets share a column; all columns could fill the memory
+    made = list[tuple[NewColumn, NDArray[Any], dict[str, Any]]]()
     for new in columns:
         is_whole = new.source != "" and frame[new.source].dtype.kind in "iu"
         if (found := arrays.column(new, _values(new, numbers, trainings), is_whole)) is not None:

@@ -145,7 +145,7 @@ def study_options(given: Mapping[str, Any], workers: int = 1, tuned: Collection[
     Args:
         given: options by name.
         workers: number of parallel searches on this machine, among which the CPU cores are divided.
-        tuned: the names of the hyperparameters. Default: those of the configuration space, which is opened.
+        tuned: the names of the hyperparameters. Default: the names in the configuration space, whose file is read.
 
     Raises:
         InvalidInputError: an option is unknown, belongs to another optimizer or is set by the study itself, a value has
