@@ -75,8 +75,7 @@ class Accuracies:
             for split, training in zip(SPLITS, (objective.validation, objective.test), strict=True):
                 answers, metric = self.table.query(found, dataset=training), f"{split}_accuracy"
                 values = np.asarray(answers[metric], np.float64)[rows]
-                has_measurement = np.asarray(answers.is_measured(metric))[rows]
-                measured = has_measurement & self.table.about(metric, training).keeps_measurements
+                measured = np.asarray(answers.is_measurement(metric))[rows]
                 own = searched.drop(columns="architecture")
                 frames.append(own.assign(dataset=objective.dataset, split=split, accuracy=values, measured=measured))
         return pandas.concat(frames, ignore_index=True)

@@ -32,8 +32,9 @@ class Score:
     Errors and regrets are fractions; unknown values are None. For a metric other than accuracy, errors are its costs
     (`Column.cost`) and regrets are in its unit. Regret is relative to the best network of the architecture's own space,
     identified by its name: a user's own space needs a table that covers it (`Table.covering`). `cell_hash` identifies
-    the row (`Architecture.network_id`). `training_seconds` is the time of the full training that the test error belongs
-    to: on NAS-Bench-201's CIFAR-10, this is the training on all 50,000 images, not the one that is validated.
+    the row (`Architecture.network_id`). Errors are measurements, or else estimates (`Metrics.is_measurement`).
+    `training_seconds` is the time of the full training that the test error belongs to: on NAS-Bench-201's CIFAR-10,
+    this is the training on all 50,000 images, not the one that is validated.
     """
 
     cell_hash: str
@@ -320,8 +321,8 @@ def _score(arch: Any, table: Table, objective: Objective, within: Bounds | None,
         table_test_error=_cost(table, tested, judge),
         validation_regret=_regret(table, arch, guide, objective.validation, within, reference),
         test_regret=_regret(table, arch, judge, objective.test, within, reference),
-        validation_measured=bool(validated.is_measured(guide)),
-        test_measured=bool(tested.is_measured(judge)),
+        validation_measured=bool(validated.is_measurement(guide)),
+        test_measured=bool(tested.is_measurement(judge)),
         training_seconds=_none_if_nan(tested.training_time),
     )
 

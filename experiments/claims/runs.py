@@ -145,7 +145,7 @@ def _is_incumbent_measured(study: RunRecord) -> bool:
     table, incumbent = recorded_table(study), best(study.lines)
     if table is None or incumbent is None:
         return False
-    return bool(table.query(Architecture.parse(incumbent["architecture"])).is_measured("test_accuracy"))
+    return bool(table.query(Architecture.parse(incumbent["architecture"])).is_measurement("test_accuracy"))
 
 
 @dataclass(frozen=True, kw_only=True)

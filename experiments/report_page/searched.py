@@ -11,9 +11,9 @@ from nasbench1shot1.display.cells import describe_drawing
 from nasbench1shot1.display.colours import BLACK, LINES, curve_styles
 from nasbench1shot1.display.layout import Layout
 from nasbench1shot1.experiments.report_page.charts import line, rounded
-from nasbench1shot1.experiments.rescoring import recorded_table, rescored_lines
+from nasbench1shot1.experiments.rescoring import rescored_lines
 from nasbench1shot1.ground.text import counted
-from nasbench1shot1.one_shot_search.captions import is_estimated, selection_text
+from nasbench1shot1.one_shot_search.captions import selection_text
 from nasbench1shot1.one_shot_search.entropy import learned_weights
 from nasbench1shot1.one_shot_search.record import PARAMETERS, SearchRecord, known_space
 from nasbench1shot1.runs.next_command import import_advice
@@ -65,7 +65,6 @@ def searched(run: SearchRecord, label: str, table: Table | None, most: int) -> d
         _reading_note(run) if weights else "",
         "" if weights else _no_weights_text(run, bool(stored)),
     ]
-    measured = _measured_flags(run, [lines[epoch] for epoch in epochs], table)
     method = str(run.config["optimizer"]).rpartition(":")[2]
     drawn = drawings(found, [weights.get(epoch) for epoch in epochs])
     return {
@@ -75,8 +74,8 @@ def searched(run: SearchRecord, label: str, table: Table | None, most: int) -> d
         "of": [texts.index(str(arch)) for arch in found],
         "regrets": [_percent(lines[epoch]["test_regret"]) for epoch in epochs],
         "validation": [_percent(lines[epoch]["validation_regret"]) for epoch in epochs],
-        "measured": measured["test"],
-        "validationMeasured": measured["validation"],
+        "measured": _flags(lines[epoch]["test_measured"] for epoch in epochs),
+        "validationMeasured": _flags(lines[epoch]["validation_measured"] for epoch in epochs),
         "lines": [line(curve_styles([method])[0]), line({"color": BLACK, "linestyle": LINES[1], "marker": ""})],
         "drawn": drawn,
         "meaning": _meaning(run, found[0], epochs, weights),
@@ -84,13 +83,6 @@ def searched(run: SearchRecord, label: str, table: Table | None, most: int) -> d
         "reading": run.describe_reading(max(epochs)) if weights else "",
         "notes": [note for note in notes if note],
     }
-
-
-def _measured_flags(run: SearchRecord, lines: Sequence[Mapping[str, Any]], table: Table | None) -> dict[str, str]:
-    """Return for each split whether the regret of each line is measured; estimates are not, whatever is behind them."""
-    behind, dataset = recorded_table(run) if table is None else table, run.config.get("dataset")
-    guesses = {split: is_estimated(behind, dataset, split) for split in ("test", "validation")}
-    return {split: _flags(of[f"{split}_measured"] and not guess for of in lines) for split, guess in guesses.items()}
 
 
 def _reading_note(run: SearchRecord) -> str:

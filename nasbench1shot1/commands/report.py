@@ -236,6 +236,6 @@ def _show(summary: dict[str, Any], dataset: str | None, table: "Table") -> None:
     where = f" on {dataset}" if dataset and others else ""
     splits: tuple[tuple[str, Literal["test", "validation"]], ...] = (("Test", "test"), ("Validation", "validation"))
     for name, split in splits:
-        print_to_stdout(f"{name} regret{where}: {format_regret(summary, split, table, dataset)}")
+        print_to_stdout(f"{name} regret{where}: {format_regret(summary, split)}")
     for line in others:
         print_to_stdout(line)

@@ -23,28 +23,13 @@ LINE = 100
 """Number of characters that fit in one line of a title."""
 
 
-def provenance(measured: "pandas.Series[float]", is_estimated: bool = False) -> str:
+def provenance(measured: "pandas.Series[float]") -> str:
     """Return in words which share of a curve's values is measured.
 
     Args:
-        measured: the share of values with a measurement at each point; NaN where there is no value.
-        is_estimated: whether the values are estimates, even for networks with a measurement.
+        measured: the share of measured values at each point; NaN where there is no value.
     """
-    share = float(measured.mean())
-    return source_text(0 if is_estimated and not math.isnan(share) else share)
-
-
-def is_estimated(table: "Table | None", dataset: str | None, split: str) -> bool:
-    """Return whether a table has estimates of the accuracy on a split, even for networks with a measurement.
-
-    Such estimates are shrunk toward the measurements. Arguments are as in `Table.objective`; false without a table, or
-    if it lacks the data set.
-    """
-    with suppress(UserError):
-        if table is not None:
-            found = table.objective(dataset)
-            return not table.about(getattr(found, f"{split}_metric"), getattr(found, split)).keeps_measurements
-    return False
+    return source_text(float(measured.mean()))
 
 
 def source_elsewhere(table: "Table | None", dataset: str) -> str:

@@ -12,10 +12,11 @@ from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError
 from nasbench1shot1.ground.files import as_path, picture_name
 from nasbench1shot1.ground.notebooks import Displayed
 from nasbench1shot1.ground.text import percent
-from nasbench1shot1.one_shot_search.record import FIGURE, Run, SearchRecord, describe_regrets, source_of
+from nasbench1shot1.one_shot_search.record import FIGURE, Run, SearchRecord, describe_regrets
 from nasbench1shot1.runs.folder import CONFIG, SEEDS, read_object
 from nasbench1shot1.runs.opening import open_run
 from nasbench1shot1.runs.record import listed_options
+from nasbench1shot1.tables.columns import source_text
 
 if TYPE_CHECKING:
     import pandas
@@ -73,7 +74,7 @@ class SearchGroup(Sequence[Run], Displayed):
             if None in values:
                 facts[f"mean {split} regret"] = "not in the table"
                 continue
-            facts[f"mean {split} regret"] = f"{percent(fmean(values))} ({source_of(split, share)}; n = {len(values)})"
+            facts[f"mean {split} regret"] = f"{percent(fmean(values))} ({source_text(share)}; n = {len(values)})"
             facts[f"lowest and highest {split} regret"] = f"{percent(min(values))}, {percent(max(values))}"
         return {**facts, "table": ", ".join(dict.fromkeys(str(run.config["table_id"]) for run in runs))}
 

@@ -141,7 +141,7 @@ class SearchRecord(RunRecord):
         found = {"architecture": str(summary["architecture"])}
         for split in ("test", "validation"):
             for name, field in (("regret", f"{split}_regret"), ("error", f"table_{split}_error")):
-                found[f"{split} {name}"] = with_source(split, summary[field], summary[f"{split}_measured"])
+                found[f"{split} {name}"] = with_source(summary[field], summary[f"{split}_measured"])
         return found
 
     @classmethod
@@ -473,18 +473,9 @@ def describe_regrets(name: str, regrets: Sequence[float | None], is_measured: bo
     return f"{name} {percent(sum(known) / len(known))}{'' if is_measured else ' (predicted)'}"
 
 
-def with_source(split: str, value: float | None, is_measured: bool) -> str:
-    """Return a fraction in percent, and whether it is measured or predicted, as `source_of` states it."""
-    return "not in the table" if value is None else f"{percent(value)} ({source_of(split, is_measured)})"
-
-
-def source_of(split: str, share: float) -> str:
-    """Return in words which share of the values on a split is measured.
-
-    Tables of estimates shrink validation accuracies toward measurements, so these are only based on a measurement.
-    """
-    text = source_text(share)
-    return text if split == "test" else text.replace("measured", "based on a measurement")
+def with_source(value: float | None, is_measured: bool) -> str:
+    """Return a fraction in percent, and whether it is measured, predicted or not in the table."""
+    return "not in the table" if value is None else f"{percent(value)} ({source_text(is_measured)})"
 
 
 def flatten_datasets(of_datasets: Mapping[str, Mapping[str, float | None]]) -> dict[str, float | None]:

@@ -24,7 +24,6 @@ from nasbench1shot1.evaluator import Baseline, mean_regret_of
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.ground.text import percent
 from nasbench1shot1.one_shot_search.captions import (
-    is_estimated,
     one_shot_error_text,
     provenance,
     scale_text,
@@ -256,11 +255,11 @@ def draw_anytime_regret(
         The axes.
     """
     where = found.where(dataset)
-    default = [_label(found, TEST, where, table, dataset)]
+    default = [_label(found, TEST, where)]
     default += [f"test regret on {other}{source_elsewhere(table, other)}" for other in found.others]
     drawn = [TEST, *(f"{other}{ELSEWHERE}" for other in found.others)]
     if found.has_validation:
-        default.append(_label(found, VALIDATION, where, table, dataset))
+        default.append(_label(found, VALIDATION, where))
         drawn.append(VALIDATION)
     shown = main_first(labels, default)
     for name, label, style in zip(drawn, shown, _styles(found, method, colors, shown), strict=True):
@@ -428,8 +427,8 @@ def baseline_of(run: SearchRecord, table: "Table", space: str) -> Baseline | Non
     return Baseline.of(space, table, run.baseline.bounds, run.config["dataset"])
 
 
-def _label(found: AnytimeRegret, regret: str, where: str, table: "Table | None", dataset: str | None) -> str:
-    source = provenance(found.measured[regret], is_estimated(table, dataset, regret.removesuffix("_regret")))
+def _label(found: AnytimeRegret, regret: str, where: str) -> str:
+    source = provenance(found.measured[regret])
     gap = "\n" if len(source) > SHORT else " "  # a legend of long lines is wider than the axes
     return f"{regret.replace('_', ' ')}{where}{gap}({source})"
 

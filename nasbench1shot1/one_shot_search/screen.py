@@ -15,7 +15,7 @@ from nasbench1shot1.ground.notebooks import console_or_new
 from nasbench1shot1.ground.progress import ProgressDisplay
 from nasbench1shot1.ground.text import counted, duration, line_printer, percent, row_printer
 from nasbench1shot1.images.data_sets import CIFAR10
-from nasbench1shot1.one_shot_search.captions import is_estimated, option_texts, source_elsewhere
+from nasbench1shot1.one_shot_search.captions import option_texts, source_elsewhere
 from nasbench1shot1.one_shot_search.early_stopping import returned_epoch
 from nasbench1shot1.one_shot_search.estimate import expected_seconds
 from nasbench1shot1.one_shot_search.events import describe_decisions, phase_starts
@@ -270,18 +270,9 @@ def other_regrets(summary: Mapping[str, Any], table: Table) -> list[str]:
     return [f"Test regret on {name}: {percent(regret)}{source_elsewhere(table, name)}" for name, regret in known]
 
 
-def format_regret(
-    result: Mapping[str, Any],
-    split: Literal["test", "validation"],
-    table: Table | None = None,
-    dataset: str | None = None,
-) -> str:
-    """Return a regret of a line or summary in percent, and whether it is measured, predicted or unknown.
-
-    The values of some tables are estimates, even for networks with a measurement (`captions.is_estimated`).
-    """
-    regret, is_guess = result[f"{split}_regret"], is_estimated(table, dataset, split)
-    source = source_text(bool(result[f"{split}_measured"]) and not is_guess)
+def format_regret(result: Mapping[str, Any], split: Literal["test", "validation"]) -> str:
+    """Return a regret of a line or summary in percent, and whether it is measured, predicted or unknown."""
+    regret, source = result[f"{split}_regret"], source_text(bool(result[f"{split}_measured"]))
     return f"{percent(regret)} ({'not in the table' if regret is None else source})"
 
 

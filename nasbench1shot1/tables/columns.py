@@ -49,6 +49,7 @@ RESERVED = frozenset(
         "fidelity",
         "hash",
         "is_measured",
+        "is_measurement",
         "measured_validation_accuracy",
         "missing",
         "names",

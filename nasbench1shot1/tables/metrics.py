@@ -146,6 +146,15 @@ class Metrics:
             measured = np.broadcast_to(measured.any(axis=-1, keepdims=True), shape)  # of estimates with several repeats
         return _freeze(measured)
 
+    def is_measurement(self, metric: str) -> Any:
+        """Return whether the value of a metric is a measurement or exact: a bool, or an array for a sequence.
+
+        An estimate is not one, even if it is shrunk toward a measurement of its network (`is_measured`). Raises the
+        errors of `__getitem__`.
+        """
+        found = self.is_measured(metric)
+        return found if self._about(metric).keeps_measurements else _freeze(np.zeros_like(found))
+
     def source(self, metric: str) -> str:
         """Return in words where one architecture's value comes from, or why there is none.
 
@@ -260,7 +269,7 @@ class Metrics:
         about = self._about(name)
         low, high = about.text(known.min()), about.text(known.max())
         text = low if low == high else f"{low.removesuffix(f' {about.unit}')} to {high}"
-        measured = np.ravel(self.is_measured(name))[~np.isnan(values)] & about.keeps_measurements
+        measured = np.ravel(self.is_measurement(name))[~np.isnan(values)]
         source = about.source(False)
         source = "measured" if measured.all() else f"{measured.sum()} measured" if measured.any() else source
         source = "" if about.fidelity == "exact" else f" ({source})"

@@ -104,7 +104,7 @@ class Study(RunRecord):
             line = self.run(observation["number"]).lines[-1]
         except (UserError, IndexError):  # the folders of searches may be deleted
             return f"{percent(observation[f'{split}_regret'])} (source unknown: its search is missing)"
-        return with_source(split, observation[f"{split}_regret"], line[f"{split}_measured"])
+        return with_source(observation[f"{split}_regret"], line[f"{split}_measured"])
 
     @property
     def guide(self) -> str:

@@ -312,9 +312,6 @@ def test_trainings_are_scored_on_another_table(finished, tiny, no_process, tmp_p
         "nasbench1shot1.experiments.reproduction.results.proxies.score",
         lambda arch, table: Score(next(scores)),
     )
-    monkeypatch.setattr(
-        "nasbench1shot1.experiments.reproduction.results.proxies.is_estimated", lambda table, dataset, split: False
-    )
 
     class Score:
         validation_measured, test_measured = True, True

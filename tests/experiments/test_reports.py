@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -83,17 +84,17 @@ def test_a_long_provenance_is_on_its_own_line_of_the_legend(runs):
 
 
 def test_estimates_shrunk_toward_measurements_are_called_predicted(runs, measured_table):
-    frame = runs[0].metrics.assign(validation_measured=True)
-    for table, source in ((nb.load_table(), "predicted"), (measured_table, "measured"), (None, "measured")):
-        axes = draw_anytime_regret(anytime_regret([frame]), Figure().add_subplot(), "darts", table=table)
-        assert axes.get_lines()[1].get_label() == f"validation regret ({source})"
-    summary = {"validation_regret": 0.01, "validation_measured": True}
-    assert format_regret(summary, "validation", nb.load_table()) == "1.00 % (predicted)"
-    assert format_regret(summary, "validation", measured_table) == "1.00 % (measured)"
     table = nb.load_table()
-    measured = int(np.isfinite(table.measured("validation_accuracy")[:, 0]).argmax())
-    assert table.query(table.hashes(measured)[0]).is_measured("validation_accuracy")
-    assert "(predicted)" in repr(table.query(table.hashes(measured)[0])).partition(", test_accuracy")[0]
+    cells = map(nb.search_space("s1").__getitem__, range(200))
+    arch = next(cell for cell in cells if table.query(cell).is_measured("validation_accuracy"))
+    for behind, is_measured, source in ((table, False, "predicted"), (measured_table, True, "measured")):
+        found = nb.score(arch, behind)
+        assert found.validation_measured is is_measured
+        frame = runs[0].metrics.assign(validation_measured=found.validation_measured)
+        axes = draw_anytime_regret(anytime_regret([frame]), Figure().add_subplot(), "darts", table=behind)
+        assert axes.get_lines()[1].get_label() == f"validation regret ({source})"
+        assert format_regret(asdict(found), "validation").endswith(f"% ({source})")
+    assert "(predicted)" in repr(table.query(arch)).partition(", test_accuracy")[0]
 
 
 def test_a_constant_regret_of_zero_is_above_the_frame(runs):

@@ -127,8 +127,7 @@ def test_a_finished_search_shows_its_options_numbers_and_table(tmp_path):
     assert rows["options"][0].startswith("scale quick, preset ") and "epochs 4" in rows["options"][0]
     assert rows["progress"] == ["epoch 4 of 4"] and rows["table"] == [run.config["table_id"]]
     for split in ("test", "validation"):
-        measured = "measured" if split == "test" else "based on a measurement"
-        source = measured if line[f"{split}_measured"] else "predicted"
+        source = "measured" if line[f"{split}_measured"] else "predicted"
         assert rows[f"{split} regret"] == [f"{percent(line[f'{split}_regret'])} ({source})"]
         assert rows[f"{split} error"] == [f"{percent(line[f'table_{split}_error'])} ({source})"]
 

@@ -90,7 +90,8 @@ def test_every_line_agrees_with_the_space_and_the_table(unbroken):
         assert line["table_validation_error"] == 1 - metrics.validation_accuracy
         assert line["test_regret"] == table.regret(arch) >= 0
         assert line["validation_regret"] == table.regret(arch, split="validation") >= 0
-        assert line["test_measured"] is metrics.is_measured("test_accuracy")
+        assert line["test_measured"] is metrics.is_measurement("test_accuracy")
+        assert line["validation_measured"] is False  # estimates, even if they are shrunk toward a measurement
         assert line["simulated_seconds"] == line["search_seconds"] + metrics.training_time
         assert 0 <= line["one_shot_validation_error"] <= 1
 

@@ -325,6 +325,7 @@ def test_estimates_and_measurements_of_a_metric_are_described(names: list[str]) 
     table = table_of(trainings(**{name: values[name] for name in names}), columns=given)
     found = table.query([nb.Architecture.parse(text) for text in CELLS[:2]])
     assert found.robust.tolist() == [0.6, 0.6] and found.is_measured("robust").tolist() == [True, False]
+    assert found.is_measurement("robust").tolist() == [False, False]  # the value is the estimate of both
     assert table.measured("robust")[:, 0].tolist().count(0.7) == 1
     assert_equal_tables(table_of(table.to_frame()), table)
 

@@ -25,6 +25,7 @@ from nasbench1shot1.one_shot_search.captions import table_text
 from nasbench1shot1.tables.columns import standard
 from nasbench1shot1.tables.description import CHECKSUM, Meta, content_sha256
 from nasbench1shot1.tables.folder import Columns
+from nasbench1shot1.tables.metrics import Metrics
 from nasbench1shot1.tables.table import Table, load_table
 from nasbench1shot1.tables.writing import write_table
 
@@ -354,6 +355,23 @@ def test_measured_test_accuracies_are_the_official_means(embedded: Table) -> Non
     assert measured.sum() == 3001
     assert found.test_accuracy[measured].tolist() == [means[text] for text in every if text in means]
     assert np.array_equal(found.test_accuracy[measured], embedded.measured("test_accuracy")[measured, 0])
+
+
+@pytest.mark.parametrize("read", [lambda found: found, lambda found: pickle.loads(pickle.dumps(found))])  # noqa: S301
+def test_an_estimate_is_not_a_measurement_whatever_it_is_based_on(
+    embedded: Table, read: Callable[[Metrics], Metrics]
+) -> None:
+    both = embedded.measured("test_accuracy")[:, 0], embedded.measured("validation_accuracy")[:, 0]
+    row = int(np.isfinite(both).all(axis=0).argmax())
+    texts = embedded.hashes([row, row + 1])
+    found, one = read(embedded.query(texts)), read(embedded.query(texts[0]))
+    assert one.is_measured("validation_accuracy") is one.is_measured("test_accuracy") is True
+    assert one.is_measurement("test_accuracy") is one.is_measurement("trainable_parameters") is True
+    assert one.is_measurement("validation_accuracy") is False
+    assert found.is_measurement("validation_accuracy").tolist() == [False, False]
+    assert np.array_equal(found.is_measurement("test_accuracy"), found.is_measured("test_accuracy"))
+    with pytest.raises(InvalidInputError, match="test_acuracy"):
+        one.is_measurement("test_acuracy")
 
 
 @pytest.mark.parametrize(("space", "optimum"), [("s1", 0.942007), ("s2", 0.939670)])

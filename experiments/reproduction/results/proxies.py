@@ -21,7 +21,7 @@ from nasbench1shot1.experiments.reproduction.results.base import CurveResults
 from nasbench1shot1.ground.bootstrap import CONFIDENCE
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.ground.text import counted, percent
-from nasbench1shot1.one_shot_search.captions import LINE, is_estimated, provenance
+from nasbench1shot1.one_shot_search.captions import LINE, provenance
 from nasbench1shot1.proxy_training import ProxyTrainings
 from nasbench1shot1.tables.table import Table
 
@@ -197,8 +197,7 @@ def score_trainings(trainings: Sequence[ProxyTrainings], table: Table) -> ProxyR
     """Score the trainings of all seeds of one size on a table; raises OutOfDomainError if it lacks an architecture."""
     scores = [score(arch, table) for each in trainings for arch in each.architectures]
     true = {split: [getattr(s, f"table_{split}_error") for s in scores] for split in SPLITS}
-    guesses = {split: is_estimated(table, None, split) for split in SPLITS}
-    measured = {split: [getattr(s, f"{split}_measured") and not guesses[split] for s in scores] for split in SPLITS}
+    measured = {split: [getattr(s, f"{split}_measured") for s in scores] for split in SPLITS}
     return ProxyResult(
         trainings,
         np.concatenate([each.validation_errors for each in trainings]),
