@@ -89,8 +89,11 @@ def test_the_published_time_limits_differ_between_data_sets(tmp_path, complete, 
     assert [job.options for job in table4] == [job.options for job in jobs]
 
 
-def test_evolution_and_reinforce_have_the_published_settings_on_the_size_space(tmp_path, complete):
-    jobs = {job.curve: job.options for job in planned("nats-figure6-size", tmp_path, table=str(complete))}
+@pytest.mark.parametrize("name", ["nats-figure6", "nats-figure6-size"])
+def test_black_box_methods_have_the_published_settings_on_both_spaces(tmp_path, complete, name):
+    """run-all.sh of AutoDL-Projects (f46486e) gives the same settings for both spaces."""
+    given = {"table": str(complete)} if name.endswith("size") else {}
+    jobs = {job.curve: job.options for job in planned(name, tmp_path, **given)}
     assert (jobs["regularized-evolution"]["population"], jobs["regularized-evolution"]["tournament"]) == (10, 3)
     assert (jobs["reinforce"]["update"], jobs["reinforce"]["learning_rate"]) == ("adam", 0.01)
     assert (jobs["bohb"]["num_samples"], jobs["bohb"]["random_fraction"]) == (4, 0.0)
