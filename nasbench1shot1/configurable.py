@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.ground.errors import InvalidInputError, quoted_option, unknown_name
+from nasbench1shot1.ground.errors import InvalidInputError, quoted_option, shorten, unknown_name
 
 if TYPE_CHECKING:
     from ConfigSpace import Configuration, ConfigurationSpace
@@ -24,7 +24,8 @@ class Encoding(ABC):
     def from_configuration(self, configuration: "Configuration | Mapping[str, Any]") -> Architecture:
         """Return the architecture of a configuration.
 
-        Raises InvalidInputError if a value is missing or unknown, or if the architecture is not in the space.
+        Raises InvalidInputError if `configuration` is not a mapping, if a value is missing or unknown, or if the
+        architecture is not in the space.
         """
 
 
@@ -90,6 +91,17 @@ class Configurable(Encoding):
     @cached_property
     def _values_of_choices(self) -> dict[str, tuple[Any, ...]]:
         return categorical_values(self.name, self.configuration_space())
+
+
+def values_by_name(configuration: "Configuration | Mapping[str, Any]") -> dict[str, Any]:
+    """Return the values of a configuration; raises InvalidInputError if it is neither a configuration nor a mapping."""
+    try:
+        return dict(configuration)
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(
+            f"{shorten(repr(configuration))} is not a configuration: give one of space.configuration_space(), or a "
+            "mapping from its names to values"
+        ) from error
 
 
 def categorical_values(name: str, space: "ConfigurationSpace") -> dict[str, tuple[Any, ...]]:

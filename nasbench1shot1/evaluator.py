@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from nasbench1shot1.architecture import Architecture, parsed
-from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError, UserError
+from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError, UserError, shorten
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.runs.folder import damaged_file_error
 from nasbench1shot1.runs.record import has_type
-from nasbench1shot1.tables.bounds import Bounds
+from nasbench1shot1.tables.bounds import Bounds, GivenBounds, as_bounds
 from nasbench1shot1.tables.columns import source_text
 from nasbench1shot1.tables.description import Objective
 from nasbench1shot1.tables.keys import Item
@@ -62,7 +62,7 @@ def score(
     table: Table,
     dataset: str | None = None,
     metric: str | None = None,
-    within: Bounds | None = None,
+    within: GivenBounds | None = None,
 ) -> Score:
     """Look up an architecture's errors and regrets.
 
@@ -71,16 +71,23 @@ def score(
         table: the table in use.
         dataset: the data set of one of the table's objectives. Default: the first objective.
         metric: the metric that guides a search, as in `Table.objective`. Default: validation accuracy.
-        within: bounds of the search; regrets are then relative to the best network within them. Default: no bounds.
+        within: bounds of the search: an `nb.Bounds`, a text such as "flops=1e8", or a mapping from metrics to limits.
+            Regrets are then relative to the best network within them. Default: no bounds.
 
     All values are None if the table lacks the architecture and only covers a part of its space (`Table.covering`).
 
     Raises:
         OutOfDomainError: the table lacks the architecture, the objective or a bounded cost, or no network is within
             the bounds.
-        InvalidInputError: the metric is unknown, or neither high nor low values are better.
+        InvalidInputError: the table is only a name, a text is not a bound, the metric is unknown, or neither high nor
+            low values are better.
     """
-    return _score(parsed(arch), table, table.objective(dataset, metric), within and table.resolve(within, dataset))
+    if not isinstance(table, Table):
+        raise InvalidInputError(
+            f"{shorten(repr(table))} is not an nb.Table: open the table once, as in nb.load_table('embedded')"
+        )
+    resolved = None if within is None else table.resolve(as_bounds(within, "within"), dataset)
+    return _score(parsed(arch), table, table.objective(dataset, metric), resolved)
 
 
 @dataclass(frozen=True)

@@ -208,7 +208,7 @@ class SearchSpace(Configurable):
         check_rng(rng)
         levels, values = self.variables(), self.values_of(arch)
         draws = rng.random(len(levels)).tolist()
-        child = [_mutate_value(v, n, draw / probability) for v, n, draw in zip(values, levels, draws, strict=True)]
+        child = [_mutate_value(v, n, draw, probability) for v, n, draw in zip(values, levels, draws, strict=True)]
         try:
             return self.from_values(child)
         except InvalidInputError:
@@ -217,8 +217,8 @@ class SearchSpace(Configurable):
     def without_loose_ends(self, arch: Architecture) -> Architecture:
         """Return the architecture of the kind "no_loose_ends" with the same live part.
 
-        In spaces without this kind, this is the architecture itself. Raises InvalidInputError if it is not in the
-        space.
+        In spaces without this kind, this is the architecture itself; spaces with this kind override the method. Raises
+        InvalidInputError if the architecture is not in the space.
         """
         self.index(arch)
         return arch
@@ -248,11 +248,11 @@ def _are_entries(operation: int | tuple[int, ...], entries: int) -> bool:
     return bool(several) and len(set(several)) == len(several) and all(one in range(entries) for one in several)
 
 
-def _mutate_value(value: int, levels: int, draw: float) -> int:
-    """Return a uniform other value, determined by `draw`, if `draw` is below 1, else `value`."""
-    if draw >= 1 or levels == 1:
+def _mutate_value(value: int, levels: int, draw: float, probability: float) -> int:
+    """Return a uniform other value, determined by `draw`, if `draw` is below `probability`, else `value`."""
+    if draw >= probability or levels == 1:
         return value
-    other = int(draw * (levels - 1))
+    other = int(draw / probability * (levels - 1))
     return other + (other >= value)
 
 

@@ -6,6 +6,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any, Protocol
 
 from nasbench1shot1.architecture import Architecture
+from nasbench1shot1.configurable import values_by_name
 from nasbench1shot1.ground.errors import InvalidInputError, alternatives, unknown_name
 from nasbench1shot1.nasbench101.architecture import CellArchitecture
 from nasbench1shot1.nasbench101.encoding import OPERATIONS
@@ -102,7 +103,7 @@ def configuration_space(space: HasWirings) -> "ConfigurationSpace":
 
 def from_configuration(space: HasWirings, configuration: "Configuration | Mapping[str, Any]") -> CellArchitecture:
     """Return the architecture of a configuration; raises InvalidInputError if a value is missing or unknown."""
-    values = dict(configuration)
+    values = values_by_name(configuration)
     operations = operations_of(values, space)
     parents = tuple(
         choices[checked_choice(values, _parents_key(node), list(choices))] for node, choices in _parent_choices(space)
@@ -135,7 +136,7 @@ def from_edges(space: HasBlocks, configuration: "Configuration | Mapping[str, An
 
     Raises InvalidInputError if a value is missing or unknown.
     """
-    values = dict(configuration)
+    values = values_by_name(configuration)
     operations = operations_of(values, space)
     parents = tuple(
         tuple(x for x in range(y) if checked_choice(values, _edge_key(x, y), ("0", "1")) == "1")

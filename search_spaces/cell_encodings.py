@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.configurable import Encoding
+from nasbench1shot1.configurable import Encoding, values_by_name
 from nasbench1shot1.ground.errors import InvalidInputError, shorten
 from nasbench1shot1.nasbench101.encoding import MAX_EDGES, edge_bit
 from nasbench1shot1.search_spaces.cell_choices import HasBlocks, add_operations, checked_choice, operations_of
@@ -57,7 +57,7 @@ class EdgeIndexEncoding(Encoding):
 
     def from_configuration(self, configuration: "Configuration | Mapping[str, Any]") -> Architecture:
         """See `Encoding`."""
-        values, possible = dict(configuration), n_edges(self._space.n_vertices)
+        values, possible = values_by_name(configuration), n_edges(self._space.n_vertices)
         known = [str(number) for number in range(possible)]
         numbers = {int(checked_choice(values, _edge(place), known)) for place in range(self._chosen)}
         mask = sum(1 << possible - 1 - number for number in numbers)
@@ -91,7 +91,7 @@ class ContinuousEncoding(Encoding):
 
     def from_configuration(self, configuration: "Configuration | Mapping[str, Any]") -> Architecture:
         """See `Encoding`."""
-        values, possible = dict(configuration), self._possible
+        values, possible = values_by_name(configuration), self._possible
         count = int(checked_choice(values, N_EDGES, [str(of) for of in range(min(MAX_EDGES, possible) + 1)]))
         numbers = [_fraction(values, _edge(place)) for place in range(possible)]
         highest = sorted(range(possible), key=lambda place: (numbers[place], place), reverse=True)[:count]

@@ -168,6 +168,10 @@ class NASBench101Space(SearchSpace):
         left = " left after pruning" if self.rule == "pruned" else ""
         return f"it has {edges} edges{left}, but NAS-Bench-101 allows {MAX_EDGES}"
 
+    def without_loose_ends(self, arch: Architecture) -> CellArchitecture:
+        """Return the architecture of the kind "no_loose_ends" with the same live part; raises the errors of `index`."""
+        return CellArchitecture.of_cell(checked_member(self, arch).cell, self.name, self.n_vertices)
+
     # Counting and iterating ------------------------------------------------------------------------------------
 
     def count(self, kind: str, rule: str | None = None) -> int:

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nasbench1shot1.architecture import Architecture
+from nasbench1shot1.configurable import values_by_name
 from nasbench1shot1.ground.arguments import check_rng
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.nasbench201.architecture import (
@@ -132,7 +133,7 @@ class NASBench201Space(IndependentChoices[EdgeArchitecture]):
 
         Raises InvalidInputError if a value is missing or unknown.
         """
-        values = dict(configuration)
+        values = values_by_name(configuration)
         return self._at(tuple(OPERATIONS.index(checked_choice(values, edge, OPERATIONS)) for edge in EDGE_NAMES))
 
     def to_configuration(self, arch: Architecture) -> "Configuration":

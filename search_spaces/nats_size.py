@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nasbench1shot1.architecture import Architecture
+from nasbench1shot1.configurable import values_by_name
 from nasbench1shot1.ground.arguments import check_rng
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.nats_size.architecture import (
@@ -144,7 +145,7 @@ class NATSSizeSpace(IndependentChoices[WidthArchitecture]):
 
         Raises InvalidInputError if a value is missing or is not a width.
         """
-        values, widths = dict(configuration), tuple(map(str, WIDTHS))
+        values, widths = values_by_name(configuration), tuple(map(str, WIDTHS))
         return WidthArchitecture.unchecked(
             self.name, tuple(int(checked_choice(values, name, widths)) for name in _NAMES)
         )

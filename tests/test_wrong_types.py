@@ -41,6 +41,25 @@ CALLS = {
     "query: epochs": (lambda out: nb.load_table().query(nb.search_space("s1")[0], epochs="x"), "^epochs .*'x'"),
     "regret": (lambda out: nb.load_table().regret(3.5), r"^3\.5 "),
     "best": (lambda out: nb.load_table().best(3), "unknown reference '3'"),
+    "best: within": (lambda out: nb.load_table().best("s1", within=3), r'^within="flops=1e8" .*\b3\b'),
+    "score: table": (lambda out: nb.score(nb.search_space("s1")[0], "embedded"), r"^'embedded' .*nb\.load_table"),
+    "network": (lambda out: nb.load_table().network([1, 2]), r"^\[1, 2\] "),
+    "network: none": (lambda out: nb.load_table().network([]), r"^\[\] "),
+    **{
+        f"from_configuration: {name}, {given!r}": (
+            lambda out, name=name, given=given: nb.search_space(name).from_configuration(given),
+            rf"^{given!r} is not a configuration",
+        )
+        for name in ("s1", "nb101", "nb201", "nats-size")
+        for given in ("abc", None)
+    },
+    **{
+        f"from_configuration: {name}": (
+            lambda out, name=name: nb.search_space("nb101-5v").encoding(name).from_configuration(3),
+            "^3 is not a configuration",
+        )
+        for name in ("edge-index", "continuous")
+    },
     "parse": (lambda out: nb.Architecture.parse(None), "'None' is not an architecture"),
     "Cell: ops": (lambda out: nb.Cell(MATRIX, 3), "3 is not a list of labels"),
     "Cell: matrix": (lambda out: nb.Cell(None, ["input", "output"]), "the adjacency matrix"),

@@ -116,6 +116,15 @@ class SearchSpaceConformance:
         assert len(identifiers) == len(distinct)
         assert all(isinstance(identifier, str) and identifier for identifier in identifiers)
 
+    def test_form_without_loose_ends_has_same_network(self, space: SearchSpace, archs: list[Architecture]) -> None:
+        found = [space.without_loose_ends(arch) for arch in archs]
+        assert [arch.network_id for arch in found] == [arch.network_id for arch in archs]
+        assert [space.without_loose_ends(arch) for arch in found] == found
+        if "no_loose_ends" in space.kinds:
+            assert np.isin([space.index(arch) for arch in found], np.asarray(space.numbers("no_loose_ends"))).all()
+        else:
+            assert found == archs
+
     # Sampling and mutation -------------------------------------------------------------------------------------
 
     @pytest.mark.parametrize("loose_ends", [True, False])

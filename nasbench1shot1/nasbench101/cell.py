@@ -91,6 +91,10 @@ class Cell:
         cell.__dict__["encoding"] = code
         return cell
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the matrix, which would be writable after pickling or copying; it is computed again."""
+        return {name: value for name, value in self.__dict__.items() if name != "matrix"}
+
     @cached_property
     def _given(self) -> tuple[list[list[int]], tuple[str, ...]]:
         """Rows and labels before pruning."""

@@ -1,5 +1,6 @@
 """A column that is added to an existing table: where its values go, and how it is described."""
 
+import sys
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -79,8 +80,8 @@ def free_name(column: Column, datasets: Sequence[str], taken: Container[str]) ->
 
 def _array(folder: TableFolder, rows_of: RowsOf, column: Column, values: Any) -> NDArray[Any]:
     """Return the values of all rows in the form in which they are stored."""
-    if isinstance(values, Mapping):
-        array = _spread(folder.meta["rows"], rows_of, column, values)
+    if isinstance(values, Mapping) or _is_labelled(values):
+        array = _spread(folder.meta["rows"], rows_of, column, list(values.items()))
     else:
         array = _numbers(column, values)
     if array.dtype.kind == "f" and np.isnan(array).all():
@@ -89,9 +90,17 @@ def _array(folder: TableFolder, rows_of: RowsOf, column: Column, values: Any) ->
     return np.array(array if is_stored else array.astype(np.float64), order="C")  # a copy, which becomes read-only
 
 
-def _spread(n_rows: int, rows_of: RowsOf, column: Column, values: Mapping[Any, Any]) -> NDArray[Any]:
-    """Return the values of the items of a mapping in their rows, and NaN in all other rows."""
-    rows, given = rows_of(list(values)), [_numbers(column, value) for value in values.values()]
+def _is_labelled(values: Any) -> bool:
+    """Return whether values are a pandas Series whose index names networks: any but the default one, 0, 1, 2, …"""
+    pandas = sys.modules.get("pandas")
+    if pandas is None or not isinstance(values, pandas.Series):
+        return False
+    return not values.index.equals(pandas.RangeIndex(len(values)))
+
+
+def _spread(n_rows: int, rows_of: RowsOf, column: Column, values: Sequence[tuple[Any, Any]]) -> NDArray[Any]:
+    """Return values in the rows of their items, given pairs of both, and NaN in all other rows."""
+    rows, given = rows_of([item for item, _ in values]), [_numbers(column, value) for _, value in values]
     if len(set(rows.tolist())) < len(rows):
         raise InvalidInputError(f"the values of {column.metric} name a network twice: give each network one value")
     if len(shapes := sorted({one.shape for one in given})) > 1:

@@ -150,6 +150,10 @@ class Bounds:
         return bool(table.allowed(self)[table.row_of(item)])
 
 
+GivenBounds = Bounds | str | Mapping[str, float]
+"""Bounds as they are given in Python: an object, a text such as "flops=1e8", or a mapping from metrics to limits."""
+
+
 class HasCosts(Protocol):
     """The part of a table's interface that bounds need."""
 
@@ -179,20 +183,29 @@ class BoundOptions:
         return Bounds.from_options({name: getattr(self, name) for name in NAMES})
 
 
+def as_bounds(given: Any, name: str) -> Bounds:
+    """Return bounds that are given in Python (`GivenBounds`).
+
+    Raises InvalidInputError for anything else; `name` is the argument that the message names.
+    """
+    if isinstance(given, Bounds):
+        return given
+    if isinstance(given, Mapping):
+        given = ",".join(f"{metric}={most}" for metric, most in given.items())
+    if isinstance(given, str):
+        return Bounds.parse(given, name)
+    raise InvalidInputError(f"{option(name, 'flops=1e8')} sets a bound, but {shorten(repr(given))} does not")
+
+
 def as_options(bounds: Any) -> dict[str, Any]:
-    """Return the options of bounds that are given in Python: a `Bounds`, a text or a mapping; none for None.
+    """Return the options of bounds that are given in Python (`GivenBounds`); none for None.
 
     Raises InvalidInputError for anything else.
     """
     if bounds is None:
         return {}
-    if isinstance(bounds, Mapping):
-        bounds = Bounds.parse(",".join(f"{metric}={most}" for metric, most in bounds.items()), "bounds")
-    if isinstance(bounds, str):
-        Bounds.parse(bounds, "bounds")  # raises
-    if isinstance(bounds, Bounds | str):
-        return {"max": str(bounds)}
-    raise InvalidInputError(f"{option('bounds', 'flops=1e8')} sets a bound, but {shorten(repr(bounds))} does not")
+    checked = as_bounds(bounds, "bounds")
+    return {"max": bounds if isinstance(bounds, str) else str(checked)}  # a text is recorded as it was given
 
 
 def not_a_cost_error(limit: Limit) -> InvalidInputError:

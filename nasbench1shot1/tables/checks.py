@@ -135,7 +135,7 @@ def _expected(name: str, shape: tuple[int, ...], names: MetricNames) -> str:
 
 
 def check_values(path: Path | None, meta: Meta, name: str, values: NDArray[Any]) -> None:
-    """Raise DamagedFileError for values that would cause errors later: impossible cells, rows or image counts.
+    """Raise DamagedFileError for impossible values: cells, rows, image counts, fractions or infinite metrics.
 
     Reads the whole column.
     """
@@ -156,6 +156,15 @@ def _fault(meta: Meta, name: str, values: NDArray[Any]) -> str | None:
     images, counts = entry.get("images"), values
     if isinstance(entry.get("moment"), int) and values.dtype.kind == "u":
         counts = values[values != np.iinfo(values.dtype).max]  # the mark of a missing value in learning curves
-    if images and counts.dtype.kind == "u" and counts.max(initial=0) > images:
-        return f"counts more than {images:,} images"
+    if images and counts.dtype.kind == "u":
+        return f"counts more than {images:,} images" if counts.max(initial=0) > images else None
+    return _fault_of_metric(entry, counts) if "metric" in entry else None
+
+
+def _fault_of_metric(entry: Mapping[str, Any], values: NDArray[Any]) -> str | None:
+    """Return what is impossible in at least one value of a metric, as in `_fault`; NaN is a missing value."""
+    if values.dtype.kind == "f" and np.isinf(values).any():
+        return "has an infinite value"
+    if entry.get("unit") == "fraction" and (wrong := (values < 0) | (values > 1)).any():
+        return f"has the value {values[wrong][0]:g}, which is not a fraction from 0 to 1"
     return None

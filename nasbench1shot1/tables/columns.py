@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from nasbench1shot1.ground.arguments import check_rng, whole_number
+from nasbench1shot1.ground.arguments import check_rng, is_integer, whole_number
 from nasbench1shot1.ground.errors import (
     DamagedFileError,
     InvalidInputError,
@@ -90,6 +90,9 @@ class Column:
         is_same_for_repeats: whether one stored value applies to every repeat.
         also_of: further data sets whose trainings have the same values, which are stored once.
         caveat: a limit of the values, one sentence.
+
+    Lists and NumPy integers are accepted for `epochs` and `means`, and a NumPy integer for `moment`. They are converted
+    to tuples and Python integers.
     """
 
     metric: str
@@ -109,8 +112,12 @@ class Column:
     accumulates: Literal["evenly"] | None = None
 
     def __post_init__(self) -> None:
-        if isinstance(self.moment, int):
-            object.__setattr__(self, "epochs", tuple(range(1, self.moment + 1)))
+        object.__setattr__(self, "means", _as_integers(self.means))
+        if is_integer(self.moment):
+            object.__setattr__(self, "moment", int(self.moment))
+            object.__setattr__(self, "epochs", tuple(range(1, int(self.moment) + 1)))
+        else:
+            object.__setattr__(self, "epochs", _as_integers(self.epochs))
 
     @classmethod
     def from_entry(cls, entry: Mapping[str, Any]) -> "Column":
@@ -199,6 +206,13 @@ class Column:
                 f"neither high nor low values of {self.metric} are better: choose a metric with a direction"
             )
         return self.direction == "higher"
+
+
+def _as_integers(values: Any) -> Any:
+    """Return a tuple in which NumPy integers are Python integers; a value without elements is left to later checks."""
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        return values
+    return tuple(int(value) if is_integer(value) else value for value in values)
 
 
 def _standard() -> dict[str, Column]:

@@ -48,7 +48,10 @@ class IndexKeys(RowKeys):
 
     def item_of(self, text: str) -> Item:
         """Return an official index as an integer, and any other text unchanged."""
-        return int(text) if text.isdecimal() else text
+        with suppress(ValueError):  # of text that is not a number, or has thousands of digits
+            if text.isdecimal():
+                return int(text)
+        return text
 
     def row_of(self, item: Item) -> int:
         """Return the row of one item; raises the errors of `rows`."""

@@ -1,6 +1,7 @@
 """The metrics of one or several architectures in a table."""
 
 from dataclasses import FrozenInstanceError
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -75,7 +76,6 @@ class Metrics:
         _is_drawn: bool
         _moment: Moment
         _measured: dict[str, Any]
-        _abouts: dict[str, Column]
 
     def __init__(
         self,
@@ -105,7 +105,8 @@ class Metrics:
         """Read a value on first access; later accesses find it in `__dict__`."""
         own = self.__dict__
         if name[0] == "_" or "_folder" not in own:  # the latter: a result that was pickled
-            raise AttributeError(f"'Metrics' object has no attribute '{name}'")
+            missing = f"'Metrics' object has no attribute '{name}'"
+            raise AttributeError(own.get("_elsewhere", {}).get(name, missing))
         column = own["_folder"].metrics.get((name, own["dataset"], own["_moment"]))
         if column is not None:
             rows, repeat = own["_rows"], self._repeat_of(name) if own["_is_drawn"] else own["_repeat"]
@@ -175,8 +176,8 @@ class Metrics:
         known = self._known()
         if isinstance(metric, str) and metric in known:
             return
-        if "_folder" in self.__dict__ and isinstance(metric, str) and metric in self._folder.names.metrics:
-            raise OutOfDomainError(self._lacking(metric))
+        if isinstance(metric, str) and metric in self._elsewhere:
+            raise OutOfDomainError(self._elsewhere[metric])
         raise unknown_name(kind, str(metric), known)
 
     def _lacking(self, name: str) -> str:
@@ -196,6 +197,17 @@ class Metrics:
 
     def _names(self) -> tuple[str, ...]:
         return tuple(name for name in self._folder.names.metrics if self._key(name) in self._folder.metrics)
+
+    @cached_property
+    def _elsewhere(self) -> dict[str, str]:
+        """The messages for the metrics that the table has only elsewhere, such as on other data sets."""
+        known = self._known()
+        return {name: self._lacking(name) for name in self._folder.names.metrics if name not in known}
+
+    @cached_property
+    def _abouts(self) -> dict[str, Column]:
+        """The descriptions of the standard metrics, and of the others of the table."""
+        return {name: self._about(name) for name in self._known()}
 
     def _key(self, name: str) -> Metric:
         return name, self.dataset, self._moment
@@ -241,11 +253,13 @@ class Metrics:
 
     def __getstate__(self) -> dict[str, Any]:
         known = self._known()
-        read = {name: getattr(self, name) for name in ("epochs", "budget", "dataset", "table_id", *_OTHERS, *known)}
-        about = {name: self._about(name) for name in known} if "_folder" in self.__dict__ else self._abouts
-        return {**read, "_measured": {name: self.is_measured(name) for name in known}, "_abouts": about}
+        read = {name: getattr(self, name) for name in (*_QUERY, *_OTHERS, *known, "_abouts", "_elsewhere")}
+        return {**read, "_measured": {name: self.is_measured(name) for name in known}}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
+        for values in (*state.values(), *state["_measured"].values()):
+            if isinstance(values, np.ndarray):
+                values.flags.writeable = False  # copies of read-only arrays are writable
         self.__dict__.update(state)
 
     def __repr__(self) -> str:
@@ -278,6 +292,8 @@ class Metrics:
 
 _MOST_OTHERS = 5
 """Number of metrics besides the standard ones in a `repr`."""
+_QUERY = ("epochs", "budget", "dataset", "table_id", "_repeat")
+"""What a pickled result keeps of its query."""
 _WITHOUT_BUDGETS = ("trainable_parameters", "flops")
 """Standard metrics that have a single value, whatever the budget and the repeat."""
 

@@ -28,13 +28,16 @@ class Coverage:
 
     Attributes:
         space: short name of the space.
-        rows: ascending rows (M,) of its distinct networks.
+        rows: ascending rows (M,) of its distinct networks; read-only.
         networks: number of distinct networks of the space, including missing ones.
     """
 
     space: str
     rows: Rows
     networks: int
+
+    def __post_init__(self) -> None:
+        self.rows.flags.writeable = False  # callers of `Table.members` share the array
 
     @property
     def missing(self) -> int:

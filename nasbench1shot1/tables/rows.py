@@ -1,5 +1,6 @@
 """The attributes and rows of a table; the base class of `Table`."""
 
+import copy
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from functools import cached_property
@@ -16,7 +17,7 @@ from nasbench1shot1.ground.plugins import imported
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.space import SearchSpace
 from nasbench1shot1.tables.added_column import with_added_column
-from nasbench1shot1.tables.bounds import Bounds
+from nasbench1shot1.tables.bounds import Bounds, GivenBounds, as_bounds
 from nasbench1shot1.tables.checks import keys_of
 from nasbench1shot1.tables.columns import Column, Rows
 from nasbench1shot1.tables.description import Meta, Objective, benchmark_of, objectives
@@ -127,7 +128,7 @@ class TableRows(Displayed):
         known = ", ".join(of.dataset for of in self.objectives)
         raise OutOfDomainError(f"the table {self.id} has no values for searches on {dataset}: choose {known}")
 
-    def resolve(self, bounds: Bounds, dataset: str | None = None) -> Bounds:
+    def resolve(self, bounds: GivenBounds, dataset: str | None = None) -> Bounds:
         """Return bounds for a search on a data set: limits without a data set compare the costs of this search.
 
         Args:
@@ -135,9 +136,10 @@ class TableRows(Displayed):
             dataset: the data set of one of the objectives. Default: the first objective.
 
         Raises:
-            InvalidInputError: the table does not know a metric, or it is not a cost.
+            InvalidInputError: a text is not a bound, or the table does not know a metric, or it is not a cost.
             OutOfDomainError: the table has no values of a metric there.
         """
+        bounds = as_bounds(bounds, "bounds")
         known = {limit.metric: self._dataset_of_cost(limit.metric, dataset) for limit in bounds.limits}
         for limit in bounds.limits:  # messages then quote the limit as it was given
             self._references.check_cost(limit, limit.dataset or known[limit.metric] or self.datasets[0])
@@ -153,21 +155,21 @@ class TableRows(Displayed):
         names = (found.dataset, found.validation, found.test)
         return next((name for name in names if self._has(metric, name)), found.validation)
 
-    def allowed(self, bounds: Bounds) -> NDArray[np.bool_]:
+    def allowed(self, bounds: GivenBounds) -> NDArray[np.bool_]:
         """Return which rows are within bounds, (R,), read-only; a row without a value of a cost is not.
 
         Costs are means over the repeats at the full budget.
 
         Raises:
-            InvalidInputError: the table does not know a metric, it is not a cost, or it differs between data sets and
-                the limit does not name one (`resolve`).
+            InvalidInputError: a text is not a bound, or the table does not know a metric, it is not a cost, or it
+                differs between data sets and the limit does not name one (`resolve`).
             OutOfDomainError: the table has no values of a metric.
         """
-        return self._references.allowed(bounds)
+        return self._references.allowed(as_bounds(bounds, "bounds"))
 
-    def costs(self, bounds: Bounds) -> NDArray[np.float64]:
+    def costs(self, bounds: GivenBounds) -> NDArray[np.float64]:
         """Return every row's value of each bounded metric, (limits, R); NaN if unknown. Errors are as for `allowed`."""
-        return np.stack([self._references.costs(limit) for limit in bounds.limits])
+        return np.stack([self._references.costs(limit) for limit in as_bounds(bounds, "bounds").limits])
 
     def _has(self, metric: str, dataset: str) -> bool:
         return (metric, dataset, "end") in self._folder.metrics
@@ -206,7 +208,8 @@ class TableRows(Displayed):
                 no budgets: it then applies to every data set.
             values: an array (rows,), or (rows, budgets, repeats) if the column has budgets, in the order of the rows;
                 or a mapping from architectures, cells, hashes or whatever else can be looked up to a number or an
-                array (budgets, repeats). All other rows are NaN. A column may have any number of repeats.
+                array (budgets, repeats). All other rows are NaN. A column may have any number of repeats. A pandas
+                Series is a mapping from its index; with the default index 0, 1, 2, …, it is an array.
             name: the name of the new table. Default: this table's name, "-with-" and the metric.
             facts: more facts for the description in `info`, such as `method` and `sources`.
 
@@ -389,14 +392,17 @@ class TableRows(Displayed):
         rows: Rows = self._key_method("rows_of_encodings", "encodings of cells")(codes)
         return rows
 
-    def members(self, space: str | SearchSpace, within: Bounds | None = None) -> Rows:
+    def members(self, space: str | SearchSpace, within: GivenBounds | None = None) -> Rows:
         """Return the ascending rows of a space's distinct networks, (M,); all rows for `keys.WHOLE`, such as "nb101".
 
         "nb101-mini" means all rows whose cells have at most six vertices. With `within`, only rows within these bounds
-        are returned. Raises InvalidInputError for an unknown name, OutOfDomainError for a `SearchSpace` if the table
-        lacks some of its networks, or if no network is within the bounds, and the errors of `allowed`.
+        are returned. The array can be read-only: copy it before you change it. Raises InvalidInputError for an unknown
+        name, OutOfDomainError for a `SearchSpace` if the table lacks some of its networks, or if no network is within
+        the bounds, and the errors of `allowed`.
         """
-        return self._references.members(space) if within is None else self._references.fitting(space, within)
+        if within is None:
+            return self._references.members(space)
+        return self._references.fitting(space, as_bounds(within, "within"))
 
     def hashes(self, rows: Any) -> list[str]:
         """Return the identifiers of rows, which can be looked up: hashes, or NAS-Bench-201's strings.
@@ -411,7 +417,9 @@ class TableRows(Displayed):
 
         Raises InvalidInputError for anything but a row number of this table.
         """
-        return self.keys.network(int(self._checked_rows(row)))
+        if (number := self._checked_rows(row)).ndim:
+            raise self._not_a_row_error(row)
+        return self.keys.network(int(number))
 
     def _checked_rows(self, rows: Any) -> NDArray[np.int64]:
         """Return row numbers as an array."""
@@ -419,7 +427,10 @@ class TableRows(Displayed):
             numbers = np.asarray(rows)
             if numbers.size == 0 or (numbers.dtype.kind in "iu" and ((numbers >= 0) & (numbers < len(self))).all()):
                 return numbers.astype(np.int64)
-        raise InvalidInputError(f"{shorten(repr(rows))} is not a row of the table: give 0 to {len(self) - 1}")
+        raise self._not_a_row_error(rows)
+
+    def _not_a_row_error(self, given: Any) -> InvalidInputError:
+        return InvalidInputError(f"{shorten(repr(given))} is not a row of the table: give 0 to {len(self) - 1}")
 
     def cell(self, row: int) -> Any:
         """Return the cell of a row; raises InvalidInputError if this is not a NAS-Bench-101 table."""
@@ -440,7 +451,7 @@ class TableRows(Displayed):
 
     def info(self) -> dict[str, Any]:
         """Return a description of the table that consists of plain numbers, strings, lists and dictionaries."""
-        meta = self._folder.meta
+        meta = copy.deepcopy(self._folder.meta)
         described = {k: v for k, v in meta.items() if k not in ("format", "spaces", "columns")}
         return {
             "id": self.id,

@@ -24,7 +24,7 @@ from nasbench1shot1.ground.errors import (
 )
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.space import SearchSpace
-from nasbench1shot1.tables.bounds import SIZE, Bounds, Limit
+from nasbench1shot1.tables.bounds import SIZE, Bounds, GivenBounds, Limit, as_bounds
 from nasbench1shot1.tables.columns import STANDARD, Column, Moment, Run, StoredColumn, choose_repeat
 from nasbench1shot1.tables.description import Objective, fidelity
 from nasbench1shot1.tables.folder import Metric, TableFolder, open_folder
@@ -347,7 +347,7 @@ class Table(TableRows):
         epochs: int | None = None,
         dataset: str | None = None,
         metric: str | None = None,
-        within: Bounds | None = None,
+        within: GivenBounds | None = None,
     ) -> Any:
         """Return how much worse a metric is than its best value in the reference, both means over this table's repeats.
 
@@ -367,8 +367,9 @@ class Table(TableRows):
             dataset: the training, one of `datasets`; required if the table has several, unless the metric does not
                 depend on the training, such as a latency that is equal on all data sets.
             metric: one of `metrics` with a direction, such as "test_loss". Default: the accuracy on `split`.
-            within: bounds of the reference: the regret is relative to its best network within them. Limits without a
-                data set compare the costs on `dataset`. Default: no bounds.
+            within: bounds of the reference: an `nb.Bounds`, a text such as "flops=1e8", or a mapping from metrics to
+                limits. The regret is relative to the best network within them. Limits without a data set compare the
+                costs on `dataset`. Default: no bounds.
 
         Returns:
             A number in the metric's unit (a fraction for accuracies), or an array (N,).
@@ -376,24 +377,24 @@ class Table(TableRows):
         Raises:
             OutOfDomainError: a network has no value at the budget, or the table lacks networks of the reference or
                 their values, or no network is within the bounds.
-            InvalidInputError: the reference, split, metric or data set is unknown, or neither high nor low values of
-                the metric are better.
+            InvalidInputError: the reference, split, metric or data set is unknown, a text is not a bound, or neither
+                high nor low values of the metric are better.
         """
         items = as_list(x)
         rows = self.rows(x if is_item(x) else items)
         epochs, metric = self._budget(epochs), self._ranking_metric(split, metric)
         dataset = self._dataset_of(metric, dataset)
-        within = self._on_dataset(within, dataset)
+        bounds = self._on_dataset(within, dataset)
         values = self._references.means(metric, rows.reshape(-1), epochs, dataset)
         if np.isnan(values).any():
             lacking = self.hashes(rows.reshape(-1)[np.isnan(values)])[0]
             words, budget = self._folder.about(metric, dataset).words, counted(epochs, "epoch")
             raise OutOfDomainError(f"the table {self.id} has no {words} of {lacking} at {budget}")
         if reference is not None:
-            best: Any = self._references.best_value(reference, metric, epochs, dataset, within)
+            best: Any = self._references.best_value(reference, metric, epochs, dataset, bounds)
         else:
             own = [self._own_space(item) for item in items]
-            best_of = {name: self._references.best_value(name, metric, epochs, dataset, within) for name in set(own)}
+            best_of = {name: self._references.best_value(name, metric, epochs, dataset, bounds) for name in set(own)}
             best = np.array([best_of[name] for name in own])
         return to_python(self._references.regret(values, best, metric, dataset).reshape(rows.shape))
 
@@ -404,7 +405,7 @@ class Table(TableRows):
         epochs: int | None = None,
         dataset: str | None = None,
         metric: str | None = None,
-        within: Bounds | None = None,
+        within: GivenBounds | None = None,
     ) -> float:
         """Return the mean regret over all networks of a reference; arguments and errors as for `regret`."""
         metric = self._ranking_metric(split, metric)
@@ -417,7 +418,7 @@ class Table(TableRows):
         dataset: str | None = None,
         *,
         epochs: int | None = None,
-        within: Bounds | None = None,
+        within: GivenBounds | None = None,
     ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Return the ascending rows of all networks of a reference, (M,), and their regrets, (M,).
 
@@ -425,16 +426,19 @@ class Table(TableRows):
         """
         epochs, metric = self._budget(epochs), self._known_metric(metric)
         dataset = self._dataset_of(metric, dataset)
-        within = self._on_dataset(within, dataset)
-        best = self._references.best_value(reference, metric, epochs, dataset, within)
-        rows = self._references.compared(reference, metric, epochs, dataset, within)
+        bounds = self._on_dataset(within, dataset)
+        best = self._references.best_value(reference, metric, epochs, dataset, bounds)
+        rows = self._references.compared(reference, metric, epochs, dataset, bounds)
         values = self._references.means(metric, rows, epochs, dataset)
         return rows, self._references.regret(values, best, metric, dataset)
 
     @staticmethod
-    def _on_dataset(within: Bounds | None, dataset: str) -> Bounds | None:
+    def _on_dataset(within: GivenBounds | None, dataset: str) -> Bounds | None:
         """Return bounds whose limits have a data set, by default the one of a query."""
-        return within and within.on({limit.metric: dataset for limit in within.limits})
+        if within is None:
+            return None
+        bounds = as_bounds(within, "within")
+        return bounds.on({limit.metric: dataset for limit in bounds.limits})
 
     def _ranking_metric(self, split: str, metric: str | None) -> str:
         """Return the metric that ranks networks: the given one, or the accuracy on a split."""
@@ -459,7 +463,7 @@ class Table(TableRows):
         epochs: int | None = None,
         dataset: str | None = None,
         metric: str | None = None,
-        within: Bounds | None = None,
+        within: GivenBounds | None = None,
     ) -> tuple[Any, Metrics]:
         """Return the network with the best mean value of a metric in a reference, and its metrics.
 
@@ -471,7 +475,9 @@ class Table(TableRows):
         row = self._references.best_row(reference, metric, epochs, dataset, self._on_dataset(within, dataset))
         return self.network(row), self.query(self.hashes(row)[0], epochs, dataset=dataset)
 
-    def largest(self, reference: str | SearchSpace, within: Bounds | None = None, dataset: str | None = None) -> Any:
+    def largest(
+        self, reference: str | SearchSpace, within: GivenBounds | None = None, dataset: str | None = None
+    ) -> Any:
         """Return the largest network within bounds.
 
         It has the most trainable parameters, if they are bounded or if there are no bounds; else the most FLOPs, if
@@ -480,7 +486,7 @@ class Table(TableRows):
 
         Args:
             reference: as in `regret`.
-            within: the bounds. Default: none.
+            within: the bounds, as in `regret`. Default: none.
             dataset: as in `resolve`.
 
         Returns:
@@ -492,27 +498,28 @@ class Table(TableRows):
         if within is None:
             size = Limit(SIZE, math.inf, self._dataset_of_cost(SIZE, dataset))
             return self.network(self._references.largest_row(reference, size, None))
-        resolved = self.resolve(within, dataset)
+        resolved = self.resolve(as_bounds(within, "within"), dataset)
         return self.network(self._references.largest_row(reference, resolved.main, resolved))
 
-    def constraint(self, space: SearchSpace, within: Bounds, dataset: str | None = None) -> Constraint:
+    def constraint(self, space: SearchSpace, within: GivenBounds, dataset: str | None = None) -> Constraint:
         """Return bounds as optimizers see them: costs are functions of architectures of a space.
 
         Args:
             space: the space of a search.
-            within: the bounds.
+            within: the bounds, as in `regret`.
             dataset: the data set of the search, as in `resolve`.
 
         Raises:
             OutOfDomainError: no network of the space is within the bounds, and the errors of `resolve`.
         """
-        resolved = self.resolve(within, dataset)
+        bounds = as_bounds(within, "within")
+        resolved = self.resolve(bounds, dataset)
         self.members(space.name, resolved)  # raises if no network is within the bounds
         costs = [
             self._cost(space, limit, values)
             for limit, values in zip(resolved.limits, self.costs(resolved), strict=True)
         ]
-        return Constraint(costs, within.words)
+        return Constraint(costs, bounds.words)
 
     def _cost(self, space: SearchSpace, limit: Limit, values: NDArray[np.float64]) -> Cost:
         def of(arch: Architecture) -> float:

@@ -17,6 +17,7 @@ The prefix measured_ can be combined with the other ones, as in measured_curve20
 A value that belongs to the network, not to a training, is in all rows of the network.
 """
 
+import copy
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -112,7 +113,7 @@ def _description(folder: TableFolder) -> Meta:
             "empty": _empty_epochs(folder, stored),
             "entry": {field: said for field, said in entry.items() if field != "sha256"},
         }
-    return {**without_content(folder.meta), "columns": columns}
+    return copy.deepcopy({**without_content(folder.meta), "columns": columns})
 
 
 def _empty_epochs(folder: TableFolder, name: str) -> list[int]:

@@ -91,12 +91,15 @@ def with_columns(folder: TableFolder, columns: Columns, entries: Mapping[str, An
         entries: their entries in the description.
         about: further fields of the description; None removes a field.
 
-    Raises DamagedFileError if columns and description do not match.
+    Raises DamagedFileError if columns and description do not match, or a further column has impossible values.
     """
     fields = {field: said for field, said in {**folder.meta, **about}.items() if said is not None}
     described = {name: {**entries[name], "sha256": _sha256_in_memory(values)} for name, values in columns.items()}
     meta = {**_without_derived_fields(fields), "columns": {**folder.meta["columns"], **described}}
-    return _checked_folder({**folder.columns, **columns}, meta)
+    made = _checked_folder({**folder.columns, **columns}, meta)
+    for name in columns:
+        made.checked_column(name)
+    return made
 
 
 def make_checked_folder(columns: Mapping[str, NDArray[Any]], meta: Meta) -> TableFolder:
@@ -114,6 +117,7 @@ def make_checked_folder(columns: Mapping[str, NDArray[Any]], meta: Meta) -> Tabl
             "the description of the table has a value that is not a number, a text, a list or a dictionary "
             f"({error}): convert it"
         ) from error
+    described = copy.deepcopy(described)  # later changes by the caller have no effect on the table
     for name, entry in _as_mapping("entries of the columns", described.get("columns", {})).items():
         _as_mapping(f"entry of the column {name}", entry)
     if "keyed_by" in described and not isinstance(described["keyed_by"], str):

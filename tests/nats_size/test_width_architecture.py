@@ -69,6 +69,7 @@ def test_parsed_text_is_written_back_unchanged_or_refused(text: str) -> None:
         ("nats-size:64:48", "'nats-size:64:48' nats-size:64:48:32:16:8"),
         ("nats-size:64:48:32:16:8:8", "nats-size:64:48:32:16:8"),
         ("64:48:32:16:08", "nats-size:64:48:32:16:8"),
+        ("9" * 5000 + ":8:8:8:8", "nats-size:64:48:32:16:8"),
         ("64:48:32:16:٨", "architecture"),
         ("64:48:32:-16:8", "architecture"),
         ("64:48:32::8", "architecture"),

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from refusals import refuses
 
 import nasbench1shot1 as nb
 from nasbench1shot1.conformance.search_space import CellSpaceConformance, SearchSpaceConformance
@@ -42,6 +43,17 @@ def test_the_table_has_exactly_the_cells_of_the_space(table: Table, space: Searc
     assert sizes == {2: 1, 3: 6, 4: 84, 5: 2441}
     assert table_for(space, space.table).id == table.id
     assert recorded_name(table) == "nb101-5v"
+
+
+def test_the_form_without_loose_ends_has_the_vertices_on_a_path_first_in_order(space: SearchSpace) -> None:
+    expected = {
+        "nb101-5v:0|0||0:maxpool3x3,conv3x3,conv1x1": "nb101-5v:|||0:conv3x3,conv3x3,conv3x3",
+        "nb101-5v:0|0|2|1,3:maxpool3x3,conv3x3,conv1x1": "nb101-5v:0|0|2|1,3:maxpool3x3,conv3x3,conv1x1",
+        "nb101-5v:|0|0,2|2,3:maxpool3x3,conv1x1,conv3x3": "nb101-5v:0|0,1||1,2:conv1x1,conv3x3,conv3x3",
+    }
+    assert {text: str(space.without_loose_ends(nb.Architecture.parse(text))) for text in expected} == expected
+    with refuses(nb.InvalidInputError, "nb101-5v"):
+        space.without_loose_ends(nb.search_space("s1")[0])
 
 
 def test_measured_test_accuracies_are_the_official_means(table: Table) -> None:

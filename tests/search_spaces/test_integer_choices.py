@@ -242,6 +242,16 @@ def test_the_default_published_mutation_is_mutate() -> None:
     assert of_base == [space.mutate(space[3], np.random.default_rng(seed)) for seed in range(20)]
 
 
+def test_nothing_changes_with_probability_zero_and_every_choice_with_one() -> None:
+    for space in (nb.search_space("s1"), nb.search_space("nb201"), nb.search_space("nats-size")):
+        rng, arch = np.random.default_rng(0), space[3]
+        assert all(space.mutate_each(arch, 0, rng) == arch for _ in range(5))
+        child = space.mutate_each(arch, 1, rng)
+        assert child is not None
+        pairs = zip(space.values_of(arch), space.values_of(child), space.variables(), strict=True)
+        assert all((before != after) == (size > 1) for before, after, size in pairs)
+
+
 @pytest.mark.parametrize("method", ["mutate", "published_mutate"])
 def test_architectures_of_other_spaces_are_refused_by_mutate(space: nb.SearchSpace, method: str) -> None:
     other = nb.search_space("nb201" if space.name != "nb201" else "s1")

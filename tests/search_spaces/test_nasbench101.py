@@ -15,7 +15,7 @@ from refusals import refuses
 import nasbench1shot1 as nb
 from nasbench1shot1.conformance.search_space import CellSpaceConformance, SearchSpaceConformance
 from nasbench1shot1.nasbench101.cell import Cell
-from nasbench1shot1.nasbench101.encoding import Encodings, edge_bits
+from nasbench1shot1.nasbench101.encoding import Encodings, edge_bits, encode_all
 from nasbench1shot1.nasbench101.numbering import canonicalise, numberings
 from nasbench1shot1.search_spaces import edge_masks
 from nasbench1shot1.search_spaces.distinct_cells import DistinctCells
@@ -114,6 +114,15 @@ def test_distinct_architectures_have_the_lowest_number(space: NASBench101Space, 
     lowest = numbers[order[np.searchsorted(codes, of_drawn, sorter=order)]]
     assert (lowest <= [space.index(arch) for arch in drawn]).all()
     assert [space[int(n)].cell.encoding for n in lowest] == of_drawn.tolist()
+
+
+@pytest.mark.parametrize("rule", ["pruned", "raw"])
+def test_every_architecture_has_a_form_without_loose_ends(rule: str) -> None:
+    space, rng = NASBench101Space(rule, n_vertices=6), np.random.default_rng(0)
+    archs = [space.sample(rng) for _ in range(300)]
+    found = [space.without_loose_ends(arch) for arch in archs]
+    assert np.isin([space.index(arch) for arch in found], space.numbers("no_loose_ends")).all()
+    assert encode_all([arch.cell for arch in found]).tolist() == [arch.cell.encoding for arch in archs]
 
 
 # Hashes ----------------------------------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from nasbench1shot1.conformance.search_space import (
     SearchSpaceConformance,
 )
 from nasbench1shot1.ground.errors import InvalidInputError
+from nasbench1shot1.nasbench101.architecture import CellArchitecture
 from nasbench1shot1.registry import optimizer
 from nasbench1shot1.search_spaces.choice_blocks import ChoiceBlockSpace
 from nasbench1shot1.search_spaces.wirings import live_blocks
@@ -75,7 +76,18 @@ class AsymmetricNeighbours(ChoiceBlockSpace):
         return [other for other in super().neighbours(arch) if self.index(other) > self.index(arch)] or [self[1]]
 
 
+class KeepingSpace(ChoiceBlockSpace):
+    def without_loose_ends(self, arch: Architecture) -> CellArchitecture:
+        assert isinstance(arch, CellArchitecture)
+        return arch
+
+
 class TestTheSuiteDetectsFaults:
+    def test_loose_ends_that_are_kept(self) -> None:
+        space = KeepingSpace("b", "b-v1", (1, 2, 2))
+        with pytest.raises(AssertionError):
+            SearchSpaceConformance().test_form_without_loose_ends_has_same_network(space, list(space))
+
     def test_a_biased_sampler(self) -> None:
         space = BiasedSpace("b", "b-v1", (1, 2, 2))
         with pytest.raises(AssertionError):
@@ -95,6 +107,12 @@ class TestTheSuiteDetectsFaults:
         space = AsymmetricNeighbours("b", "b-v1", (1, 2, 2))
         with pytest.raises(AssertionError):
             SearchSpaceConformance().test_neighbours_are_distinct_and_symmetric(space, list(space))
+
+
+@pytest.mark.parametrize("name", ["my space", "", "a:b", 3])
+def test_names_of_spaces_can_be_parsed(name: Any) -> None:
+    with refuses(InvalidInputError, repr(name)):
+        ChoiceBlockSpace(name, "m-v1", (1, 1, 2))
 
 
 # Counts ----------------------------------------------------------------------------------------------------------

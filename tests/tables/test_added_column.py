@@ -1,11 +1,14 @@
 """`Table.with_column`, and the messages for mistakes in columns and descriptions."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas
 import pytest
+from refusals import refuses
 
 import nasbench1shot1 as nb
 from nasbench1shot1.cli import main
@@ -68,6 +71,45 @@ def test_a_column_of_a_part_of_a_space_keeps_the_space() -> None:
         "cifar10",
         "nb101-sample-with-latency_edgegpu-v1",
     )
+
+
+def test_a_series_is_a_mapping_from_its_index(nb201: nb.Table) -> None:
+    space = nb.search_space("nb201")
+    latencies = {space[6111]: 2.5, space[5]: 7.0, space[0]: 3.0}
+    indices: list[list[Any]] = [[str(arch) for arch in latencies], list(latencies), [6111, 5, 0]]
+    for index in indices:
+        table = nb201.with_column(LATENCY, pandas.Series(list(latencies.values()), index=index))
+        assert table.values("latency_edgegpu")[[6111, 5, 0], 0].tolist() == [2.5, 7.0, 3.0]
+        assert np.isfinite(table.values("latency_edgegpu")).sum() == 3
+    whole = nb201.with_column(LATENCY, pandas.Series(MILLISECONDS))
+    assert whole.values("latency_edgegpu")[:, 0].tolist() == MILLISECONDS.tolist()
+    with refuses(nb.InvalidInputError, "latency_edgegpu", "twice"):
+        nb201.with_column(LATENCY, pandas.Series([1.0, 2.0], index=[5, 5]))
+    with refuses(nb.InvalidInputError, "'fast'"):
+        nb201.with_column(LATENCY, pandas.Series([1.0], index=["fast"]))
+
+
+def test_integers_of_numpy_describe_a_column_as_those_of_python() -> None:
+    budgets = np.array([12, 200])
+    for epochs in (budgets, tuple(budgets), budgets.tolist()):
+        column = replace(ENERGY, epochs=epochs, means=epochs[:1])
+        assert column == replace(ENERGY, means=(12,))
+        assert {type(one) for one in (*column.epochs, *column.means)} == {int}
+    curve = replace(LATENCY, moment=np.int64(12))
+    assert curve == replace(LATENCY, moment=12) and type(curve.moment) is int
+    assert json.loads(json.dumps(curve.entry()))["moment"] == 12
+
+
+def test_changes_to_descriptions_do_not_change_the_table(known: nb.Table) -> None:
+    before = known.description
+    given = known.description
+    table = nb.Table.from_columns(known.columns(), given)
+    about, attributes = table.info(), table.to_frame().attrs
+    for changed in (given, about, *attributes.values()):
+        changed["datasets"].append("x")
+        changed["epochs"].clear()
+    about["columns"]["cifar10.energy"]["epochs"].append(7)
+    assert table.description == before
 
 
 def without(table: nb.Table, column: str) -> nb.Table:
@@ -206,6 +248,10 @@ def test_metrics_cannot_have_the_name_of_another_attribute(nb201: nb.Table) -> N
         (LATENCY, {}, "values"),
         (LATENCY, {0: "fast"}, "numbers"),
         (LATENCY, {5: 1.0, FIFTH: 2.0}, "twice"),
+        (LATENCY, {5: np.inf}, "infinite"),
+        (replace(LATENCY, unit="fraction"), {5: 0.5, 6: 93.4}, r"93\.4.*\b0\b.*\b1\b"),
+        (replace(ENERGY, unit="fraction"), {5: [[0.5, 0], [-0.25, 1]]}, r"-0\.25.*\b0\b.*\b1\b"),
+        (replace(LATENCY, unit="fraction"), np.full(15_625, 93), r"\b93\b.*\b0\b.*\b1\b"),
     ],
 )
 def test_wrong_values_are_refused(nb201: nb.Table, column: Column, values: Any, sentence: str) -> None:
@@ -223,6 +269,20 @@ def test_a_table_is_created_again_from_its_columns_and_its_description(known: nb
         nb.Table.from_columns(nb201.columns(), about)
     again = nb.Table.from_columns(nb201.columns(), {**about, "spaces": list(about["spaces"]), "name": "mine"}).info()
     assert again["id"].startswith("mine-v2-") and again["folder"] == "memory"
+
+
+@pytest.mark.parametrize(
+    ("value", "sentence"), [(93.4, r"93\.4.*\b0\b.*\b1\b"), (np.inf, "infinite"), (-np.inf, "infinite")]
+)
+def test_impossible_values_are_refused(value: float, sentence: str) -> None:
+    table = nb.load_table("nb101-5v")
+    columns = table.columns()
+    accuracies = columns["test_accuracy"].astype(np.float64)
+    accuracies[:3, 0, 0] = 0, 1, np.nan
+    assert nb.Table.from_columns({**columns, "test_accuracy": accuracies.copy()}, table.description)
+    accuracies[7] = value
+    with pytest.raises(nb.InvalidInputError, match=f"test_accuracy.*{sentence}"):
+        nb.Table.from_columns({**columns, "test_accuracy": accuracies}, table.description)
 
 
 def test_a_column_without_a_description_is_refused(nb201: nb.Table) -> None:

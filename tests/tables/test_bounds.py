@@ -10,7 +10,7 @@ from refusals import refuses
 
 import nasbench1shot1 as nb
 from nasbench1shot1.evaluator import Baseline, Judge
-from nasbench1shot1.tables.bounds import BoundOptions, Bounds, Limit, as_options
+from nasbench1shot1.tables.bounds import BoundOptions, Bounds, GivenBounds, Limit, as_options
 
 SMALL = Bounds.of(trainable_parameters=300_000, flops=5e7)
 
@@ -85,6 +85,33 @@ def test_regret_is_relative_to_the_best_within_the_bounds(table: nb.Table, datas
     mean = table.mean_regret("nb201", dataset=dataset, within=resolved)
     assert mean == pytest.approx((best - means)[table.allowed(resolved)].mean())
     assert nb.score(arch, table, dataset, within=SMALL).test_regret == 0
+
+
+def test_bounds_within_which_a_table_compares_are_given_as_an_object_a_text_or_a_mapping(table: nb.Table) -> None:
+    arch, space = table.network(11718), nb.search_space("nb201")
+
+    def found(within: GivenBounds | None) -> list[object]:
+        return [
+            table.regret(arch, dataset="cifar100", within=within),
+            table.mean_regret("nb201", dataset="cifar100", within=within),
+            table.best("nb201", dataset="cifar100", within=within)[0],
+            table.largest("nb201", within, "cifar100"),
+            nb.score(arch, table, "cifar100", within=within),
+        ]
+
+    def counted(bounds: GivenBounds) -> list[object]:
+        resolved = table.resolve(bounds, "cifar100")
+        return [resolved, len(table.members("nb201", str(resolved))), table.constraint(space, bounds).words]
+
+    for given_ in (str(SMALL), {"flops": 5e7, "trainable_parameters": 3e5}):
+        assert found(given_) == found(SMALL) != found(None)
+        assert counted(given_) == counted(SMALL)
+    with refuses(nb.InvalidInputError, "flops=many", options="within"):
+        table.best("nb201", dataset="cifar100", within="flops=many")
+    with refuses(nb.InvalidInputError, '""', options="within"):
+        nb.score(arch, table, within="")
+    with refuses(nb.InvalidInputError, "3", options="bounds"):
+        table.resolve(3)  # type: ignore[arg-type]
 
 
 def test_bounds_without_a_data_set_compare_the_costs_of_the_query(table: nb.Table) -> None:

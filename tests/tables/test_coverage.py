@@ -74,6 +74,9 @@ def test_spaces_that_the_table_stores_are_not_looked_up(table: nb.Table, monkeyp
 
 def test_a_space_is_looked_up_once(table: nb.Table) -> None:
     assert table.members(PART_OF_S3) is table.members(PART_OF_S3)
+    for rows in (table.members(PART_OF_S3), table.regrets(PART_OF_S3)[0], table.covering(OWN).members("own")):
+        with pytest.raises(ValueError, match="read-only"):
+            rows[0] = 1
 
 
 PART_OF_S3 = ChoiceBlockSpace("short", "short-v1", n_parents=(1, 1, 1, 2, 2))

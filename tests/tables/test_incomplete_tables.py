@@ -45,6 +45,16 @@ def test_whole_percents_become_fractions(kind: type) -> None:
     assert table.query([0, 1, 2])["f1"].tolist() == [0.4, 0.6, 1.0]
 
 
+def test_budgets_and_moments_from_a_frame_are_integers_of_numpy() -> None:
+    frame = pandas.DataFrame({"architecture": [0, 0, 1, 1], "epochs": [12, 200] * 2, "f1": [0.1, 0.2, 0.3, 0.4]})
+    about = nb.Column(metric="f1", quantity="f1", unit="fraction", direction="higher")
+    budgets = tuple(frame["epochs"].unique())
+    for column in (replace(about, epochs=budgets), replace(about, moment=budgets[1])):
+        table = nb.table_from_frame(frame, space=NB201, reference="present", columns={"f1": column})
+        assert table.query([0, 1], 200)["f1"].tolist() == [0.2, 0.4]
+        assert table.query([0, 1], 12, budget=200 if table.curves else None)["f1"].tolist() == [0.1, 0.3]
+
+
 def first_spec() -> api.ModelSpec:
     return api.ModelSpec(S1[0].cell.matrix, S1[0].cell.ops)
 

@@ -96,6 +96,13 @@ def test_architectures_are_found_by_index_string_text_and_value(table: Table) ->
     assert table.rows([arch, 0, arch.official]).tolist() == [6111, 0, 6111]
 
 
+def test_a_text_of_digits_is_an_official_index_unless_it_is_too_long(table: Table) -> None:
+    assert table.keys.item_of("6111") == 6111
+    for digits in ("15625", "9" * 5000):
+        with refuses(InvalidInputError, "nb201" if len(digits) > 9 else digits):
+            table.row_of(table.keys.item_of(digits))
+
+
 def test_the_training_must_be_named(table: Table) -> None:
     with pytest.raises(InvalidInputError, match=r"dataset=.cifar10-valid"):
         table.query(0)

@@ -1,11 +1,13 @@
 """Row lookup by hash and by encoding in any numbering, single and batched; tables by name."""
 
+import copy
 import pickle
 import re
 from pathlib import Path
 
 import numpy as np
 import pytest
+from refusals import refuses
 
 import nasbench1shot1 as nb
 from nasbench1shot1.architecture import Architecture
@@ -15,6 +17,7 @@ from nasbench1shot1.nasbench101.encoding import encode_all, encode_architecture,
 from nasbench1shot1.nasbench101.numbering import numberings
 from nasbench1shot1.tables.columns import STANDARD as METRICS
 from nasbench1shot1.tables.folder import open_folder
+from nasbench1shot1.tables.metrics import Metrics
 from nasbench1shot1.tables.table import Table, load_table
 
 
@@ -102,7 +105,9 @@ def test_a_cell_keeps_its_given_matrix_and_labels() -> None:
     rows[0][1] = 0
     assert cell.encoding == nb.Cell(np.eye(3, k=1, dtype=int), ["input", "maxpool3x3", "output"]).encoding
     assert nb.Cell.from_encoding(cell.encoding) == cell
-    assert pickle.loads(pickle.dumps(cell)) == cell  # noqa: S301  our own
+    for again in (pickle.loads(pickle.dumps(cell)), copy.deepcopy(cell)):  # noqa: S301  our own
+        assert again == cell and np.array_equal(again.matrix, cell.matrix)
+        assert not again.matrix.flags.writeable
 
 
 def test_single_values_agree_with_query(embedded: Table) -> None:
@@ -199,6 +204,33 @@ def test_an_answer_survives_pickling(measured_table: Table) -> None:
         for name in METRICS:
             np.testing.assert_array_equal(getattr(again, name), getattr(metrics, name))
             np.testing.assert_array_equal(again.is_measured(name), metrics.is_measured(name))
+
+
+def copies(metrics: Metrics) -> list[Metrics]:
+    once = pickle.loads(pickle.dumps(metrics))  # noqa: S301  our own
+    return [once, pickle.loads(pickle.dumps(once)), copy.deepcopy(metrics)]  # noqa: S301
+
+
+def test_the_arrays_of_a_copied_answer_are_read_only(embedded: Table) -> None:
+    for again in copies(embedded.query(embedded.hashes([0, 1]), run="all")):
+        for values in (again.test_accuracy, again.trainable_parameters, again.is_measured("test_accuracy")):
+            with pytest.raises(ValueError, match="read-only"):
+                values[0] = 0
+
+
+def test_a_copied_answer_explains_what_is_missing_like_the_answer() -> None:
+    table = load_table("nb201")
+    lacking, elsewhere = table.query(9, run=111, dataset="cifar100"), table.query(9, dataset="ImageNet16-120")
+    for metrics in (lacking, *copies(lacking)):
+        assert metrics.source("validation_accuracy") == "unknown for this repeat"
+        assert metrics.source("flops") == "exact"
+    for metrics in (elsewhere, *copies(elsewhere)):
+        with refuses(OutOfDomainError, "latency_fpga", "ImageNet16-120", table.id, "cifar100"):
+            metrics["latency_fpga"]
+        with refuses(AttributeError, "latency_fpga", "ImageNet16-120", table.id, "cifar100"):
+            _ = metrics.latency_fpga
+        with refuses(InvalidInputError, "latency_fpgas"):
+            metrics.is_measured("latency_fpgas")
 
 
 def test_tables_are_opened_by_name(tmp_path: Path, measured_table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
