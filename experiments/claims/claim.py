@@ -1,5 +1,6 @@
 """A claim as data, the evidence that tests it, and one row of results for each part and setting."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
@@ -58,9 +59,11 @@ class Row:
 
     @property
     def value_text(self) -> str:
-        """Our value with its interval, or with the range of few values."""
+        """Our value with its interval, or with the range of few values; "undefined" if it is NaN."""
         if self.value is None:
             return "–"
+        if math.isnan(self.value.value):
+            return "undefined"
         low, high = (f"{end:.{self.digits}f}" for end in (self.value.low, self.value.high))
         value = f"{self.value.value:,.{self.digits}f}"
         interval = "" if self.value.is_exact else f" [{low}, {high}]"

@@ -6,6 +6,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nasbench1shot1.experiments.claims.claim import MEASURED, Row
 from nasbench1shot1.experiments.claims.evidence import Records
@@ -184,25 +185,45 @@ def top_correlations(name: str, share: float = 0.01) -> Sequence[Row]:
     """
     table = _table(name)
     found = Measurements(table)
-    first = found.column("cifar10", "test").accuracy
-    best = np.argsort(-first, kind="stable")[: round(share * len(first))]
+    best_first = np.argsort(-found.column("cifar10", "test").accuracy, kind="stable")
+    n = round(share * len(best_first))
     rows = []
     for dataset in ("cifar100", "ImageNet16-120"):
-        second = found.column(dataset, "test").accuracy
-        every, top = correlation(first, second), correlation(first[best], second[best])
-        rows.append(_fall(f"CIFAR-10 and {DATA_SETS[dataset]}", every, top, [table], len(best)))
+        first, second = (found.column(of, "test").accuracy[best_first] for of in ("cifar10", dataset))
+        pair, falls = all_and_best(first, second, n)
+        rows.append(_fall(f"CIFAR-10 and {DATA_SETS[dataset]}", pair, falls, [table], n))
     return rows
+
+
+def all_and_best(a: Floats, b: Floats, n: int) -> tuple[tuple[float, float], Floats]:
+    """Return Pearson's r of all architectures and of the best, and by how much it falls in each of `RESAMPLES`.
+
+    Each resample has its own best architectures.
+
+    Args:
+        a, b: (N,) values of the architectures, the best architecture first.
+        n: number of the best architectures.
+    """
+
+    def both(rows: NDArray[np.int64]) -> tuple[float, float]:
+        return pearson(a[rows], b[rows]), pearson(a[rows[:n]], b[rows[:n]])
+
+    resamples = draw_resamples(len(a), RESAMPLES, np.random.default_rng(0))
+    falls = [every - top for every, top in (both(np.sort(drawn)) for drawn in resamples)]
+    return both(np.arange(len(a))), np.array(falls)
 
 
 def consistency(one: str, other: str) -> Sequence[Row]:
     """Return by how much Spearman's ρ of two data sets' test accuracies is higher in one table than in another."""
     tables, rows = (_table(one), _table(other)), []
     for dataset in ("cifar100", "ImageNet16-120"):
-        first, second = (
-            correlation(*(_ranks(found.column(of, "test").accuracy) for of in ("cifar10", dataset)))
+        (a, b), (c, d) = (
+            [_ranks(found.column(of, "test").accuracy) for of in ("cifar10", dataset)]
             for found in map(Measurements, tables)
         )
-        rows.append(_fall(f"CIFAR-10 and {DATA_SETS[dataset]}", first, second, tables))
+        pair, rng = (pearson(a, b), pearson(c, d)), np.random.default_rng(0)
+        falls = _resampled(a, b, rng) - _resampled(c, d, rng)
+        rows.append(_fall(f"CIFAR-10 and {DATA_SETS[dataset]}", pair, falls, tables))
     return rows
 
 
@@ -222,13 +243,19 @@ def bigger_is_better(name: str) -> Sequence[Row]:
 
 def correlation(a: Floats, b: Floats) -> Interval:
     """Return Pearson's r of (N,) values with its 95 % bootstrap interval over the N architectures."""
-    rng, n = np.random.default_rng(0), len(a)
+    low, high = percentile_interval(_resampled(a, b, np.random.default_rng(0)))
+    return Interval(pearson(a, b), float(low), float(high))
+
+
+def _resampled(a: Floats, b: Floats, rng: np.random.Generator) -> Floats:
+    """Return Pearson's r of (N,) values in `RESAMPLES` resamples of the N architectures."""
+    n = len(a)
     x, y = a - a.mean(), b - b.mean()
     moments = np.stack([x, y, x * x, y * y, x * y], axis=1)
     times = (np.bincount(drawn, minlength=n) for drawn in draw_resamples(n, RESAMPLES, rng))
     mean_x, mean_y, xx, yy, xy = np.array([counts @ moments for counts in times]).T / n
-    low, high = percentile_interval((xy - mean_x * mean_y) / np.sqrt((xx - mean_x**2) * (yy - mean_y**2)))
-    return Interval(pearson(a, b), float(low), float(high))
+    found: Floats = (xy - mean_x * mean_y) / np.sqrt((xx - mean_x**2) * (yy - mean_y**2))
+    return found
 
 
 def _ranks(values: Floats) -> Floats:
@@ -238,23 +265,22 @@ def _ranks(values: Floats) -> Floats:
     return found
 
 
-def _fall(part: str, every: Interval, top: Interval, tables: Sequence[Table], n: int | None = None) -> Row:
-    """Return the row for "one correlation is lower than another", whose intervals are independent.
+def _fall(part: str, pair: tuple[float, float], falls: Floats, tables: Sequence[Table], n: int | None = None) -> Row:
+    """Return the row for "one correlation is lower than another".
 
     Args:
         part: the part of the claim.
-        every, top: the correlation that is claimed to be higher, and the other one.
+        pair: the correlation that is claimed to be higher, and the other one.
+        falls: the first correlation minus the second one, in resamples of the architectures.
         tables: the tables from which the two correlations were computed, or the one table of both.
         n: number of architectures behind the second correlation. Default: all architectures of the tables.
     """
-    fall = every.value - top.value
-    low = fall - np.hypot(every.value - every.low, top.high - top.value)
-    high = fall + np.hypot(every.high - every.value, top.value - top.low)
-    value = Interval(fall, float(low), float(high))
+    low, high = percentile_interval(falls)
+    value = Interval(pair[0] - pair[1], float(low), float(high))
     sizes = list(map(len, tables)) if n is None else [n]
     shown: dict[str, Any] = {
         "level": "paper",
-        "setting": f"{every.value:.3f} against {top.value:.3f}",
+        "setting": f"{pair[0]:.3f} against {pair[1]:.3f}",
         "n": f"{' and '.join(f'{size:,}' for size in sizes)} architectures",
         "source": MEASURED,
         "table": " and ".join(table.id for table in tables),

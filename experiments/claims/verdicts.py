@@ -114,13 +114,14 @@ def of_number(value: Interval, published: float, tolerance: float, strength: Str
     """Return the verdict on a published number.
 
     Args:
-        value: our value; its interval has the published number in its middle if both are equal.
+        value: our value; its interval has the published number in its middle if both are equal. NaN, such as a mean
+            with an undefined correlation, decides nothing.
         published: the published number.
         tolerance: half a unit of the last printed digit, or what "about" allows.
         strength: what the evidence can decide; below the paper's setting, only a sample can confirm.
         error: the standard error of the published number, if it is a mean over runs.
     """
-    if not strength.confirms or strength.level == "ranking":
+    if math.isnan(value.value) or not strength.confirms or strength.level == "ranking":
         return UNDECIDED
     if is_equal(value, published, tolerance, error):
         return REPRODUCED

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from nasbench1shot1.display.axes import Axes, Figure
 
 FARTHEST_MEAN = 1.5
-"""The mean of the space is drawn up to this multiple of the largest value of the curves, which it must not flatten."""
+"""The mean of the space is drawn up to this multiple of the largest drawn value, so that it does not flatten curves."""
 X_LABELS = {
     EPOCHS: EPOCH_LABEL,
     SEARCH_TIME: "search time [s]",
@@ -323,9 +323,10 @@ def mean_text(tasks: Tasks) -> str:
 
 
 def _largest(comparison: Comparison) -> float:
-    """Return the largest drawn value of all curves."""
+    """Return the largest drawn value of all curves and bands."""
+    has_band = has_bands(comparison)
     return max(
-        float(np.nanmax(curve.high if curve.has_band else curve.centre, initial=0.0))
+        float(np.nanmax(curve.high if has_band and curve.has_band else curve.centre, initial=0.0))
         for curve in comparison.curves.values()
     )
 

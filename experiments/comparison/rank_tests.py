@@ -12,8 +12,10 @@ FEWEST = 5
 """Minimum number of runs on each side of a test; with fewer runs, even the smallest p-value is inconclusive."""
 FEWEST_PAIRS = 6
 """Minimum number of matched runs of a signed-rank test; with five, the smallest p-value is 0.0625."""
-FEW_PAIRS = 13
-"""Number of matched runs up to which scipy computes exact p-values also with ties, by all permutations."""
+MOST_EXACT = 50
+"""Number of runs of each method, or of their differences other than zero, up to which p-values are exact."""
+DECIMALS = 12
+"""Decimals of the differences of matched runs, as multiples of the largest regret; the rest are rounding errors."""
 SIGNIFICANT = 0.05
 """p-values from this one on are called not significant."""
 COLUMNS = ("moment", "first", "second", "n_first", "n_second", "u", "p", "p_holm", "a12", "effect")
@@ -53,13 +55,33 @@ def _test(moment: str, first: str, second: str, samples: Mapping[str, Floats]) -
 
 
 def _mann_whitney(a: Floats, b: Floats) -> tuple[float, float]:
-    """Return the U statistic of `a` and the two-sided p-value; the p-value is 1 if all values are equal."""
+    """Return the U statistic of `a` and the two-sided p-value; the p-value is 1 if all values are equal.
+
+    The p-value is exact for at most `MOST_EXACT` values on each side, also if some are equal, as the final regrets of
+    searches often are; for more, scipy computes it by the normal approximation.
+    """
     from scipy.stats import mannwhitneyu  # type: ignore[attr-defined]
 
     if np.ptp(np.concatenate([a, b])) == 0:
         return len(a) * len(b) / 2, 1.0
+    if max(len(a), len(b)) <= MOST_EXACT:
+        return _exact_mann_whitney(a, b)
     found = mannwhitneyu(a, b, alternative="two-sided")
     return float(found.statistic), float(found.pvalue)
+
+
+def _exact_mann_whitney(a: Floats, b: Floats) -> tuple[float, float]:
+    """Return statistic and p-value from the distribution over all assignments of the ranks to both sides."""
+    from scipy.stats import rankdata
+
+    ranks = np.round(2 * rankdata(np.concatenate([a, b]))).astype(int)  # twice the ranks, which can be halves
+    ways = np.zeros((len(a) + 1, int(np.sort(ranks)[len(b) :].sum()) + 1))  # of each number and sum of ranks
+    ways[0, 0] = 1
+    for rank in ranks:
+        ways[1:, rank:] += ways[:-1, : ways.shape[1] - rank].copy()
+    found = int(ranks[: len(a)].sum())
+    tail = min(ways[-1, : found + 1].sum(), ways[-1, found:].sum())
+    return found / 2 - len(a) * (len(a) + 1) / 2, min(1.0, float(2 * tail / ways[-1].sum()))
 
 
 def paired_tests(samples: Mapping[str, Floats], keys: Mapping[str, Sequence[str]], moment: str) -> pandas.DataFrame:
@@ -83,8 +105,7 @@ def paired_tests(samples: Mapping[str, Floats], keys: Mapping[str, Sequence[str]
     for first, second in combinations(enough, 2):
         a, b = enough[first], enough[second]
         matched = match(keys[first], keys[second])
-        difference = a[matched[0]] - b[matched[1]] if matched else (a[:, None] - b[None, :]).ravel()
-        difference = difference[~np.isnan(difference)]
+        difference = _differences(a[matched[0]], b[matched[1]]) if matched else _differences(a[:, None], b[None, :])
         found = (np.nan, np.nan, np.nan)
         if matched and len(difference) >= FEWEST_PAIRS:
             found = (*signed_rank(difference), rank_biserial(difference))
@@ -103,19 +124,27 @@ def match(first: Sequence[str], second: Sequence[str]) -> tuple[list[int], list[
     return list(range(len(first))), [places[key] for key in first]
 
 
+def _differences(a: Floats, b: Floats) -> Floats:
+    """Return the known differences a - b as multiples of the largest regret, without the rounding errors of both."""
+    difference = (a - b).ravel()
+    largest = float(max(np.nanmax(np.abs(a)), np.nanmax(np.abs(b)))) or 1.0
+    return np.round(difference[~np.isnan(difference)] / largest, DECIMALS)
+
+
 def signed_rank(difference: Floats) -> tuple[float, float]:
     """Return Wilcoxon's signed-rank statistic and the two-sided p-value; the p-value is 1 if all values are zero.
 
-    Differences of zero are dropped (Wilcoxon, 1945). The result equals scipy's.
+    Differences of zero are dropped (Wilcoxon, 1945). The p-value is exact for at most `MOST_EXACT` other differences,
+    also if some have equal sizes; for more, scipy computes it by the normal approximation.
     """
     from scipy.stats import wilcoxon
 
-    sizes = np.abs(difference[difference != 0])
-    if not len(sizes):
+    other = difference[difference != 0]
+    if not len(other):
         return 0.0, 1.0
-    if len(difference) <= FEW_PAIRS and len(np.unique(sizes)) < len(difference):
-        return _exact_signed_rank(difference[difference != 0])
-    found = wilcoxon(difference, zero_method="wilcox", alternative="two-sided")
+    if len(other) <= MOST_EXACT:
+        return _exact_signed_rank(other)
+    found = wilcoxon(other, alternative="two-sided")
     return float(found.statistic), float(found.pvalue)
 
 
@@ -136,7 +165,7 @@ def rank_biserial(difference: Floats) -> float:
 
 
 def _exact_signed_rank(difference: Floats) -> tuple[float, float]:
-    """Return statistic and p-value of a few differences with ties, whose permutations take scipy up to a second."""
+    """Return statistic and p-value of at most `MOST_EXACT` differences, from the distribution over all their signs."""
     from scipy.stats import rankdata
 
     ranks = np.round(2 * rankdata(np.abs(difference))).astype(int)  # twice the ranks, which can be halves

@@ -157,7 +157,7 @@ class TaskComparison(Displayed):
             for label, values in comparison.samples[END].items():
                 known = np.sort(values[~np.isnan(values)])
                 if len(known) > 1:
-                    shares = np.arange(1, len(known) + 1) / len(known)
+                    shares = overall.shares_below(known, known)
                     frames.append(pandas.DataFrame({"task": name, "label": label, "regret": known, "share": shares}))
         return pandas.concat(frames, ignore_index=True) if frames else pandas.DataFrame()
 

@@ -13,6 +13,7 @@ from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.experiments.correlation.criteria import CRITERIA, FEWEST, bootstrap, evaluate, scopes
 from nasbench1shot1.experiments.correlation.options import chosen_budgets
 from nasbench1shot1.experiments.correlation.record import EpochScores, Ranking
+from nasbench1shot1.experiments.correlation.reliability import DECIMALS
 from nasbench1shot1.experiments.correlation.state import controller_draws
 from nasbench1shot1.experiments.correlation.truth import ALL, Truth, headline, table_mask, true_errors
 from nasbench1shot1.ground.errors import InvalidInputError
@@ -81,10 +82,13 @@ class Predictions:
         return Predictions(self.epoch, values, self.groups[mask], subsets, self.rows[mask], self._numbers_at(mask))
 
     def mean_over_copies(self) -> "tuple[Predictions, NDArray[np.int64]]":
-        """Return one prediction per distinct cell, the mean over its copies, and the index of each first copy."""
+        """Return one prediction per distinct cell, the mean over its copies, and the index of each first copy.
+
+        Means are rounded to `DECIMALS`, so that equal means of different predictions are tied.
+        """
         _, first, inverse = np.unique(self.groups, return_index=True, return_inverse=True)
         count = np.bincount(inverse)
-        values = {name: np.bincount(inverse, of) / count for name, of in self.values.items()}
+        values = {name: np.round(np.bincount(inverse, of) / count, DECIMALS) for name, of in self.values.items()}
         subsets = {name: np.bincount(inverse, of) > 0 for name, of in self.subsets.items()}
         numbers = self._numbers_at(first)
         return Predictions(self.epoch, values, np.arange(len(first)), subsets, self.rows[first], numbers), first
@@ -189,7 +193,8 @@ def predictions_and_truths(ranking: Ranking, table: Table, epoch: int) -> tuple[
     scores = ranking.scores(epoch)
     scores = scores.subset(table_mask(table, space, scores.numbers))
     architectures = [space[int(number)] for number in scores.numbers]
-    values = {"error": scores.errors.astype(np.float64), "loss": scores.losses.astype(np.float64)}
+    errors = scores.exact_errors if ranking.options.copies == "mean" else scores.errors  # ties between means need these
+    values = {"error": errors.astype(np.float64), "loss": scores.losses.astype(np.float64)}
     if untrained_method(run).learns_parameters and run.reading(epoch).has_probabilities:
         values["probability"] = -log_probabilities(space, logits_of(run, space, epoch), architectures)
     rows, subsets = table.rows(architectures), _subsets(ranking, table, scores, epoch)

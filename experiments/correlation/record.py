@@ -77,6 +77,11 @@ class EpochScores:
         """Return the scores of some of the architectures, by a mask (A,)."""
         return EpochScores(self.numbers[mask], self.errors[mask], self.losses[mask], self.image_rows)
 
+    @property
+    def exact_errors(self) -> NDArray[np.float64]:
+        """float64 (A,): the errors without the rounding of float32."""
+        return exact_errors(self.errors, len(self.image_rows))
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Ranking(RunRecord):
@@ -150,10 +155,10 @@ class Ranking(RunRecord):
         arrays = self._arrays(scores_path(self.folder, epoch), epoch, "scores_sha256", COLUMNS)
         return EpochScores(**arrays)
 
-    def blocks(self, epoch: int) -> dict[str, NDArray[np.float32]]:
+    def blocks(self, epoch: int) -> dict[str, NDArray[np.floating]]:
         """Read the mean errors and losses of an evaluated epoch on blocks of images, (W, B) each.
 
-        Raises the errors of `scores`. Files of records leave these scores out.
+        Errors are exact (`exact_errors`). Raises the errors of `scores`. Files of records leave these scores out.
         """
         path = blocks_path(self.folder, epoch)
         if epoch in self.scored_epochs and not path.exists():
@@ -161,7 +166,9 @@ class Ranking(RunRecord):
                 f"{path} is missing (files of records leave out scores on blocks of images): copy it from the folder "
                 f"of the original ranking, or rank the search again; the resulting reliability is in {RELIABILITY}"
             )
-        return self._arrays(path, epoch, "blocks_sha256", BLOCK_COLUMNS)
+        found = self._arrays(path, epoch, "blocks_sha256", BLOCK_COLUMNS)
+        sizes = block_sizes(self.config["image_count"], found["errors"].shape[1])
+        return {**found, "errors": exact_errors(found["errors"], sizes)}
 
     def _arrays(self, path: Path, epoch: int, digest: str, columns: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
         """Read the arrays of an epoch's file, whose SHA-256 its line records in the field `digest`."""
@@ -200,6 +207,20 @@ class Ranking(RunRecord):
             raise blocked_error(self.folder / name, error) or DamagedFileError(
                 f"{self.folder / name} cannot be read: restore it, or rank again"
             ) from error
+
+
+def block_sizes(images: int, blocks: int) -> NDArray[np.int64]:
+    """Return the numbers of consecutive images in B blocks, int64 (B,); they differ by at most one."""
+    return np.array([len(part) for part in np.array_split(range(images), blocks)])
+
+
+def exact_errors(errors: NDArray[np.float32], images: int | NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return recorded errors on numbers of images as exact fractions.
+
+    Recorded errors have the precision of float32. Their means can differ where the means of the exact errors are equal.
+    """
+    found: NDArray[np.float64] = np.round(errors.astype(np.float64) * images) / images
+    return found
 
 
 def scores_path(folder: Path, epoch: int) -> Path:

@@ -275,8 +275,9 @@ def bootstrap(
 ) -> tuple[Floats, Floats]:
     """Return the 95 % percentile-bootstrap confidence interval of the mean or median, each edge of shape (T,).
 
-    All positions use the same resamples, so that the band is as smooth as the curve. The result equals
-    `scipy.stats.bootstrap` with the same generator.
+    All positions use the same resamples, so that the band is as smooth as the curve. With the same generator, the
+    interval of the mean equals that of `scipy.stats.bootstrap`. That of the median does so for ascending values,
+    because the median of a resample is looked up in the sorted values.
 
     Args:
         values: values of N runs at T positions, shape (N, T).

@@ -20,7 +20,7 @@ from nasbench1shot1.experiments.claims.claim import PAPERS, Claim, Result, Row
 from nasbench1shot1.experiments.claims.evidence import Records
 from nasbench1shot1.experiments.claims.further_runs import CorrelationRange
 from nasbench1shot1.experiments.claims.runs import Group, RunTest
-from nasbench1shot1.experiments.claims.tables import correlation
+from nasbench1shot1.experiments.claims.tables import all_and_best, correlation
 from nasbench1shot1.experiments.claims.verdicts import (
     NEEDS_FULL_SCALE,
     NOT_REPRODUCED,
@@ -78,6 +78,14 @@ def test_a_number_must_be_in_the_interval_after_rounding(value, level, error, ve
     assert verdicts.of_number(value, 94.37, 0.005, Strength(level, 500, 100), error) == verdict
 
 
+@pytest.mark.parametrize("seeds", [3, 10])
+def test_a_mean_with_an_undefined_value_is_undecided_at_every_level(seeds):
+    """Such as a mean of correlations, one of which is undefined."""
+    value = verdicts.mean_of(np.append(np.full(seeds - 1, 0.9049), np.nan))
+    assert verdicts.of_number(value, 0.9049, 0.00005, Strength("paper", 500, 100)) == UNDECIDED
+    assert Row(part="part", verdict=UNDECIDED, value=value, unit=" %").value_text == "undefined"
+
+
 def test_a_share_is_decided_by_its_exact_interval():
     assert verdicts.share_of(9, 10)[1:3] == pytest.approx((0.5549839, 0.9974714), abs=1e-7)  # Clopper and Pearson
     decide = [verdicts.of_share(hits, Strength("paper", 10, 10)) for hits in (9, 8, 2, 1)]
@@ -128,6 +136,20 @@ def test_the_interval_of_a_correlation_equals_a_plain_bootstrap(monkeypatch):
         plain.append(np.corrcoef(a[rows], b[rows])[0, 1])
     expected = (np.corrcoef(a, b)[0, 1], *np.quantile(plain, (0.025, 0.975)))
     assert correlation(a, b)[:3] == pytest.approx(expected)
+
+
+def test_the_best_architectures_of_a_resample_are_selected_from_it(monkeypatch):
+    monkeypatch.setattr("nasbench1shot1.experiments.claims.tables.RESAMPLES", 50)
+    a = np.sort(np.random.default_rng(2).normal(5, 1, 40))[::-1]
+    b = a + np.random.default_rng(3).normal(0, 1, 40)
+    pair, falls = all_and_best(a, b, 8)
+    assert pair == pytest.approx((np.corrcoef(a, b)[0, 1], np.corrcoef(a[:8], b[:8])[0, 1]))
+    rng, plain = np.random.default_rng(0), []
+    for _ in range(50):
+        drawn = [(a[row], b[row]) for row in rng.integers(40, size=40)]
+        every, best = (np.corrcoef(*zip(*some, strict=True))[0, 1] for some in (drawn, sorted(drawn)[-8:]))
+        plain.append(every - best)
+    assert falls == pytest.approx(np.array(plain))
 
 
 # Evidence -------------------------------------------------------------------------------------------------------------

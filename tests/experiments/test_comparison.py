@@ -1,14 +1,16 @@
 """Curves, tables and rank tests of compared runs agree with naive computations."""
 
-from itertools import product
+from itertools import combinations, product
 from pathlib import Path
 
 import compared_runs as make
 import numpy as np
 import pandas
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as some
 from refusals import refuses
-from scipy.stats import mannwhitneyu
+from scipy.stats import mannwhitneyu, rankdata
 
 import nasbench1shot1 as nb
 from nasbench1shot1.display.curves import pool
@@ -140,7 +142,7 @@ def test_the_common_time_of_black_box_studies(folder):
     assert (end.moment, at_common.moment) == ("final", "common")
     assert [row.moment for row in anytime] == ["anytime", "log_anytime"]
     first = nb.open_run(folder / "random").final["test_regret"]
-    assert at_common.p == mannwhitneyu(first, known, alternative="two-sided").pvalue
+    assert at_common.p == pytest.approx(mannwhitneyu(first, known).pvalue, rel=0.1)  # the normal approximation
 
 
 def test_regrets_on_another_table_use_that_table(folder, everything):
@@ -190,13 +192,40 @@ def test_rank_tests_agree_with_scipy_and_holms_correction():
     assert list(zip(frame["first"], frame["second"], strict=True)) == [("a", "b"), ("a", "c"), ("b", "c")]
     for row in frame.itertuples():
         first, second = samples[row.first], samples[row.second]
-        expected = mannwhitneyu(first, second, alternative="two-sided")
-        assert (row.u, row.p) == (expected.statistic, expected.pvalue)
+        expected = mannwhitneyu(first, second, method="exact")
+        assert (row.u, row.p) == pytest.approx((expected.statistic, expected.pvalue), rel=1e-12)
         assert row.a12 == pytest.approx(np.mean([a < b for a, b in product(first, second)]))
     ordered = sorted(frame["p"])
     naive = [min(1, ordered[0] * 3), min(1, max(ordered[0] * 3, ordered[1] * 2)), 0.0]
     naive[2] = max(naive[1], ordered[2])
     assert sorted(frame["p_holm"]) == pytest.approx(naive)
+
+
+REGRETS = some.lists(some.integers(0, 3), min_size=5, max_size=7)
+
+
+@settings(max_examples=40, deadline=None)
+@given(first=REGRETS, second=REGRETS)
+def test_rank_tests_of_equal_regrets_are_exact(first, second):
+    """The p-value is the share of all assignments of the ranks to both methods that are as extreme."""
+    samples = {"a": np.array(first) / 8, "b": np.array(second) / 8}
+    (row,) = rank_tests(samples, "end").itertuples()
+    ranks = rankdata(np.concatenate([*samples.values()]))
+    sums = ranks[list(combinations(range(len(ranks)), len(first)))].sum(axis=1)
+    found = ranks[: len(first)].sum()
+    tail = min((sums <= found).mean(), (sums >= found).mean())
+    assert row.p == pytest.approx(min(1, 2 * tail), rel=1e-12)
+    assert row.u == sum((a > b) + (a == b) / 2 for a, b in product(first, second))
+
+
+def test_rank_tests_of_more_than_50_runs_are_scipys_normal_approximation():
+    rng = np.random.default_rng(0)
+    samples = {"a": rng.integers(0, 9, 51) / 8, "b": rng.integers(0, 10, 20) / 8}
+    (row,) = rank_tests(samples, "end").itertuples()
+    assert row.p == mannwhitneyu(*samples.values()).pvalue
+    (row,) = rank_tests({"a": samples["a"][:50], "b": samples["b"]}, "end").itertuples()
+    approximate = mannwhitneyu(samples["a"][:50], samples["b"]).pvalue
+    assert row.p == pytest.approx(approximate, rel=0.2) and row.p != pytest.approx(approximate, rel=1e-6)
 
 
 def test_holms_correction_of_a_worked_example():

@@ -1,5 +1,6 @@
 """Figure, files and printed output of a comparison."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import compared_runs as make
@@ -14,7 +15,7 @@ import nasbench1shot1 as nb
 from nasbench1shot1.cli import main
 from nasbench1shot1.display.colours import METHODS, curve_styles
 from nasbench1shot1.experiments.comparison.comparing import compare_runs, compare_tasks
-from nasbench1shot1.experiments.comparison.drawing import MOST_BANDS, caption, comparison_figure
+from nasbench1shot1.experiments.comparison.drawing import MOST_BANDS, caption, comparison_figure, has_mean_line
 from nasbench1shot1.ground.files import write_json
 from nasbench1shot1.registry import BUILT_IN
 
@@ -91,6 +92,17 @@ def test_many_curves_have_no_bands(folder, tmp_path):
     axes = nb.compare(groups)
     assert not axes.collections and len(axes.get_lines()) == MOST_BANDS + 1
     assert "bands are omitted if there are more than 3 curves" in axes.figure.caption
+
+
+def test_the_mean_regret_of_the_space_is_compared_with_what_is_drawn(folder, tmp_path):
+    groups = [make.group(tmp_path / str(number), [(1, 2), (59, 58)]) for number in range(MOST_BANDS + 1)]
+    for several, has_bands in ((groups[1:], True), (groups, False)):
+        found = compare_runs(several)
+        curve, band = (max(getattr(of, name).max() for of in found.curves.values()) for name in ("centre", "high"))
+        assert band > 1.2 * curve
+        assert has_mean_line(replace(found, mean=1.4 * curve))
+        assert has_mean_line(replace(found, mean=1.6 * curve)) == has_bands
+        assert not has_mean_line(replace(found, mean=1.6 * band))
 
 
 def test_more_than_five_runs_are_drawn_on_two_axes(folder, tmp_path):

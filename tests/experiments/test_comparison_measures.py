@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
-from scipy.stats import mannwhitneyu, wilcoxon
+from scipy.stats import PermutationMethod, mannwhitneyu, wilcoxon
 
 import nasbench1shot1 as nb
 from nasbench1shot1.display.curves import Trace, pool
@@ -146,7 +146,8 @@ def test_matched_seeds_are_tested_seed_by_seed(folder):
     )
     expected = wilcoxon(darts, gdas)
     assert (row["w"], row["p_paired"], row["p_paired_holm"]) == (expected.statistic, *[expected.pvalue] * 2)
-    assert row["p"] == mannwhitneyu(darts, gdas).pvalue
+    exhaustive = mannwhitneyu(darts, gdas, method=PermutationMethod(n_resamples=20_000))
+    assert row["p"] == pytest.approx(exhaustive.pvalue, rel=1e-12)
     assert (row["pairs"], row["wins"], row["ties"], row["losses"]) == (8, 1, 0, 7)
     assert found.p_values("final") == {frozenset(("darts", "gdas")): expected.pvalue}
     assert row["rank_biserial"] < 0 and found.better("final") == {frozenset(("darts", "gdas")): "gdas"}
@@ -229,9 +230,39 @@ def test_signed_ranks_of_few_runs_with_ties_are_exact(differences):
     assert found == pytest.approx((expected.statistic, expected.pvalue), rel=1e-12)
 
 
-def test_signed_ranks_of_more_runs_are_scipys():
-    differences = np.random.default_rng(0).integers(-5, 7, 30) / 8
-    assert signed_rank(differences) == pytest.approx(tuple(wilcoxon(differences)), rel=1e-12)
+def test_signed_ranks_are_exact_up_to_50_differences_and_scipys_normal_approximation_from_then_on():
+    rng = np.random.default_rng(0)
+    untied = rng.normal(0.1, 1, 50)
+    expected = wilcoxon(untied, method="exact")
+    assert signed_rank(np.append(untied, np.zeros(9))) == pytest.approx(tuple(expected), rel=1e-12)
+    tied = rng.integers(1, 7, 51) * rng.choice([-1, 1], 51) / 8
+    expected = wilcoxon(tied, method="approx")
+    assert signed_rank(np.append(tied, np.zeros(9))) == pytest.approx(tuple(expected), rel=1e-12)
+    assert signed_rank(tied[:50])[1] != pytest.approx(wilcoxon(tied[:50], method="approx").pvalue, rel=1e-6)
+
+
+@pytest.mark.parametrize("runs", [13, 14, 500])
+@pytest.mark.parametrize("differ", [4, 5, 6])
+def test_few_differences_are_not_significant_among_any_number_of_equal_regrets(runs, differ):
+    for sizes in (np.full(differ, 0.01), np.arange(1, differ + 1) / 100):
+        a, keys = np.full(runs, 0.05), [f"seed {seed}" for seed in range(runs)]
+        b = a + np.append(sizes, np.zeros(runs - differ))
+        (row,) = paired_tests({"a": a, "b": b}, {"a": keys, "b": keys}, "end").itertuples()
+        assert (row.pairs, row.wins, row.ties, row.p_paired) == (runs, differ, runs - differ, 2 ** (1 - differ))
+
+
+@pytest.mark.parametrize("unit", [0.01, 1.0, 1e5])
+def test_rounding_errors_do_not_break_ties_of_differences(unit):
+    a = unit * np.array([6.12, 7.12, 8.12, 9.12, 5.12, 6, 3 * 0.1])
+    b = unit * np.array([5.12, 6.12, 7.12, 8.12, 6.12, 6.01, 0.3])
+    assert len(np.unique(np.abs(a - b)[:5])) > 1 and a[6] != b[6]
+    keys = [f"seed {seed}" for seed in range(7)]
+    (row,) = paired_tests({"a": a, "b": b}, {"a": keys, "b": keys}, "end").itertuples()
+    expected = signed_rank(np.array([1, 1, 1, 1, -1, -0.01]))
+    assert (row.w, row.p_paired) == expected == (5.0, 0.375)
+    assert (row.wins, row.ties, row.losses) == (2, 1, 4)
+    (all_pairs,) = paired_tests({"a": a, "b": b}, {"a": keys, "b": [*keys[:6], "x"]}, "end").itertuples()
+    assert all_pairs.ties == 6 and all_pairs.wins + all_pairs.losses == 43
 
 
 def test_holms_correction_leaves_out_unknown_p_values():

@@ -142,6 +142,9 @@ def test_more_than_five_methods_split_the_panels_of_a_task(folder, tmp_path):
 def test_distributions_end_at_one_and_leave_out_single_runs(folder, everything, tmp_path):
     frame = everything.distributions
     assert frame.groupby(["task", "label"])["share"].max().eq(1).all() and len(frame) == 5 * 3 * 12
+    regrets = frame.groupby(["task", "label"])["regret"]
+    assert frame["share"].tolist() == (regrets.rank(method="max") / regrets.transform("size")).tolist()
+    assert frame.duplicated().any(), "equal regrets have equal shares"
     figure = distribution_figure(everything)
     assert [axes.get_title().partition("\n")[0] for axes in figure.axes if axes.axison] == list(everything.tasks)
     one = compare_tasks([make.search(tmp_path / "one", (5, 4)).folder])

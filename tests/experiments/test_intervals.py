@@ -116,5 +116,10 @@ def test_invalid_options_are_refused(options, message):
         bootstrap([1, 2, 3], [1, 2, 3], ["kendall"], np.random.default_rng(0), **options)
 
 
+def test_a_seed_in_place_of_a_generator_is_refused():
+    with pytest.raises(InvalidInputError, match=r"^rng\b.*default_rng"):
+        bootstrap([1, 2, 3], [1, 2, 3], ["kendall"], 0)
+
+
 def test_more_architectures_use_fewer_resamples():
     assert [default_resamples(n) for n in (100, 3702, 12_474, 135_900)] == [1000, 1000, 320, 100]

@@ -21,9 +21,10 @@ from nasbench1shot1.experiments.correlation.analysis import (
     pairings,
 )
 from nasbench1shot1.experiments.correlation.drawing import by_epoch_panel, headline_rows, marked_ranks, scatter_panel
-from nasbench1shot1.experiments.correlation.evaluation import check_preset
+from nasbench1shot1.experiments.correlation.evaluation import _block_means, check_preset
 from nasbench1shot1.experiments.correlation.expectation import Expectation, timed_architectures
 from nasbench1shot1.experiments.correlation.options import chosen_epochs, ranking_options, required_reliability, to_text
+from nasbench1shot1.experiments.correlation.record import EpochScores, block_sizes, exact_errors
 from nasbench1shot1.experiments.correlation.screen import _duration_text
 from nasbench1shot1.experiments.correlation.state import in_sharing_order
 from nasbench1shot1.experiments.correlation.truth import (
@@ -260,6 +261,31 @@ def test_the_mean_over_copies_counts_each_cell_once():
     assert first.tolist() == [3, 0, 2]
     assert means.values["error"].tolist() == pytest.approx([0.2, 0.2, 0.5])
     assert means.subsets["drawn"].tolist() == [False, True, False]
+
+
+def test_equal_means_of_different_copies_are_tied():
+    """Errors on 1,000 images, which float32 stores inexactly."""
+    groups, wrong = np.repeat(np.arange(50), 3), np.random.default_rng(0).integers(0, 1000, (50, 3))
+    wrong[25:] = (wrong[:25] + np.array([7, -4, -3])) % 1000
+    sums = wrong.sum(axis=1)
+    scores = EpochScores(np.arange(150), np.float32(wrong.ravel() / 1000), np.zeros(150, np.float32), np.arange(1000))
+    assert scores.exact_errors.tolist() == (wrong.ravel() / 1000).tolist()
+    exact, recorded = (
+        predictions(errors, groups).mean_over_copies()[0].values["error"]
+        for errors in (scores.exact_errors, scores.errors)
+    )
+    assert len(set(exact)) == len(set(sums.tolist())) < 45 < len(set(recorded))
+    assert exact.tolist() == pytest.approx(sums / 3000)
+
+
+@pytest.mark.parametrize("images", [64, 200, 1000])
+def test_errors_on_blocks_of_images_are_exact(images):
+    wrong = np.random.default_rng(0).random((9, images)) < 0.3
+    parts = np.array_split(wrong, 64, axis=1)
+    sizes = block_sizes(images, 64)
+    assert sizes.tolist() == [part.shape[1] for part in parts]
+    exact = np.stack([part.mean(axis=1) for part in parts], axis=1)
+    assert np.array_equal(exact_errors(_block_means(wrong, 64), sizes), exact)
 
 
 def test_a_subset_is_a_scope():

@@ -1,9 +1,9 @@
 """Split-half reliability of synthetic measurements with known reliability."""
 
 from functools import partial
-from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 from refusals import refuses
 from scipy.stats import spearmanr
@@ -143,7 +143,11 @@ def test_equal_means_on_either_half_are_blamed_on_the_images(constant):
     varied, equal = np.arange(20.0).reshape(5, 4), np.zeros((5, 4))
     halves = [equal, varied] if constant == "first" else [varied, equal]
     alternating = np.stack(halves, axis=2).reshape(5, 8)  # the two halves if columns are not shuffled
-    unshuffled = SimpleNamespace(permutation=np.arange)
+
+    class Unshuffled(np.random.Generator):
+        permutation = staticmethod(np.arange)
+
+    unshuffled = Unshuffled(np.random.PCG64(0))
     for ask in (partial(split_half, alternating, 4), partial(images_needed, alternating, 0.9)):
         with refuses(InvalidInputError, "5 means over 4", "more images") as caught:
             ask(unshuffled)
@@ -155,6 +159,26 @@ def test_the_spearman_brown_formula():
     assert spearman_brown(0.7, 1) == 0.7
     assert spearman_brown(-0.02, 60) == 0  # the formula would give 6.7
     assert spearman_brown(spearman_brown(0.3, 4), 0.25) == pytest.approx(0.3)
+
+
+def test_values_may_be_lists_or_frames():
+    values = measurements(50, 100, noise=4)
+    expected = reliability_curve(values, np.random.default_rng(7))
+    for given in (values.tolist(), pd.DataFrame(values)):
+        assert reliability_curve(given, np.random.default_rng(7)).equals(expected)
+    wrong = values > 0
+    assert split_half(wrong.tolist(), 20, np.random.default_rng(0)) == split_half(wrong, 20, np.random.default_rng(0))
+
+
+def test_a_seed_in_place_of_a_generator_is_refused():
+    values = measurements(50, 100, noise=4)
+    for ask in (
+        partial(split_half, values, 4),
+        partial(images_needed, values, 0.9),
+        partial(reliability_curve, values),
+    ):
+        with refuses(InvalidInputError, "rng", "numpy.random.default_rng(0)"):
+            ask(0)
 
 
 def test_equal_generators_give_equal_results():

@@ -236,6 +236,14 @@ def test_nasbench_201_figure_6_shows_all_data_sets_next_to_table_5(tmp_path, her
     check_rows(dataclasses.replace(results, found=with_curves(results.found[0], ALL[:6])), [3, 3])
 
 
+def test_a_single_search_has_no_standard_deviation(tmp_path, here):
+    frame, said = drawn("nas101-figure7", tmp_path / "7", scale="quick", only=["random"], evaluations=20, repeats=1)
+    assert f" {100 * frame['mean'].iloc[-1]:.3f} % " in said and not {"±", "nan"} & set(said.split())
+    _, said = drawn("nas201-figure6", tmp_path / "6", only=["random"], repeats=1, seconds=3000.0)
+    (accuracy,) = study(tmp_path / "6", "nb201/random").final["test_error"].rsub(1)
+    assert f" {100 * accuracy:.2f} " in said and "93.70 ± 0.36" in said and "nan" not in said.split()
+
+
 def test_nats_figure_6_searches_each_data_set_separately(tmp_path, here):
     frame, said = drawn("nats-figure6", tmp_path, only=["*/random"], repeats=2, seconds=4000.0)
     assert set(frame["panel"]) == {"cifar10", "cifar100", "ImageNet16-120"} and not missing(said, "test", "accuracy")

@@ -16,6 +16,7 @@ from nasbench1shot1.display.canvas import Canvas
 from nasbench1shot1.display.colours import MOST_BANDS, curve_rows, curve_styles
 from nasbench1shot1.display.curves import Pooled
 from nasbench1shot1.display.style import AnyStyle
+from nasbench1shot1.experiments.accuracies import spread_text
 from nasbench1shot1.experiments.black_box_studies import (
     compare_with_published,
     draw_ecdf,
@@ -25,7 +26,7 @@ from nasbench1shot1.experiments.black_box_studies import (
 )
 from nasbench1shot1.experiments.reproduction.figures.black_box import ROWS
 from nasbench1shot1.experiments.reproduction.figures.parts import DATA_SETS, SPACES
-from nasbench1shot1.experiments.reproduction.results.base import CurveResults
+from nasbench1shot1.experiments.reproduction.results.base import CurveResults, with_spread
 from nasbench1shot1.ground.errors import alternatives
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.runs.folder import CONFIG
@@ -109,9 +110,9 @@ class BlackBoxResults(BlackBoxStudies):
         """Return the results of the searches of each curve."""
         rows = []
         for found in self.found:
-            values = 100 * self.shown_values(found.runs[0])
-            spread = f"{values.mean():.3f} ± {values.std():.3f} %"
-            rows.append([*found.place, str(len(values)), spread, f"{values.median():.3f} %"])
+            values = self.shown_values(found.runs[0])
+            mean, median = with_spread(values.mean(), values.std(), 3), with_spread(values.median(), np.nan, 3)
+            rows.append([*found.place, str(len(values)), mean, median])
         return rows
 
     def shown_values(self, study: BlackBoxStudy) -> "pandas.Series[float]":
@@ -271,7 +272,7 @@ class SortedRuns(BlackBoxResults):
         """Return mean and standard deviation of each curve beside table 5 of NAS-Bench-201."""
         frame = compare_with_published(self.accuracies)
         return [
-            [row["curve"], row["dataset"], row["split"], *(format_spread(row, name) for name in ("", "published_"))]
+            [row["curve"], row["dataset"], row["split"], *(spread_text(row, name) for name in ("", "published_"))]
             for row in frame.to_dict("records")
         ]
 
@@ -309,9 +310,3 @@ def _extent(options: Sequence[Mapping[str, Any]]) -> str:
     else:
         limits = f"{options[0]['evaluations']:,} trainings"
     return f"{counted(options[0]['repeats'], 'search')} of {limits} per curve"
-
-
-def format_spread(row: Mapping[Any, Any], prefix: str = "") -> str:
-    """Return the mean and standard deviation of a row as text, such as "93.02 ± 0.25"; "–" without a mean."""
-    mean, spread = row[f"{prefix}mean"], row[f"{prefix}std"]
-    return "–" if np.isnan(mean) else f"{mean:.2f} ± {spread:.2f}"

@@ -16,6 +16,7 @@ from nasbench1shot1.display.canvas import Canvas
 from nasbench1shot1.display.colours import MOST_BANDS, curve_styles
 from nasbench1shot1.display.curves import LEVEL_COLOUR, Pooled, draw_curve, draw_level, pool, pool_values, span
 from nasbench1shot1.display.style import AnyStyle, Spread, tones
+from nasbench1shot1.experiments.accuracies import spread_text
 from nasbench1shot1.experiments.black_box_studies import (
     SIZE_PUBLISHED,
     Published,
@@ -30,7 +31,6 @@ from nasbench1shot1.experiments.reproduction.results.black_box import (
     BlackBoxResults,
     BlackBoxStudies,
     Style,
-    format_spread,
     values_over_time,
 )
 from nasbench1shot1.experiments.reproduction.results.regrets import Place, variant_styles
@@ -299,7 +299,7 @@ class FinalAccuracies(BlackBoxStudies):
         for dataset, own in self.as_table().groupby("dataset", sort=False):
             title = DATA_SETS[str(dataset)]
             for row in own.to_dict("records"):
-                values = [format_spread(row, name) for name in ("", "published_")]
+                values = [spread_text(row, name) for name in ("", "published_")]
                 rows.append([title, f"{labels[row['curve']]} ({row['searches']})", row["split"], *values])
             if (largest := self._largest(str(dataset))) is not None:
                 rows.append([title, "largest network", "test", f"{100 * largest:.2f}", "–"])
