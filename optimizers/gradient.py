@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 from nasbench1shot1.architecture import Architecture
@@ -377,12 +377,15 @@ class GradientOptimizer(AdamOptimizer):
         mixing = self.mixing()
         tensors = mixing.tensors()
         leaves = [tensor.detach().requires_grad_() for tensor in tensors]
-        passed = mixing.with_tensors(iter(leaves))
+        passed = sampled = mixing.with_tensors(iter(leaves))
         if self.hyperparameters.kind.estimates_gradient:
-            passed = self.allowed.restrict(replace(passed, operations=None))  # its gradient needs all their outputs
-        terms = self.hyperparameters.neumann_terms
-        update = UPDATES[self.hyperparameters.update]
-        of_mixing = (update if terms is None else partial(update, neumann_terms=terms))(step, passed, leaves)
+            passed = self.allowed.restrict(replace(sampled, operations=None))  # its gradient needs all their outputs
+        own: dict[str, dict[str, Any]] = {
+            "second-order": {"sampled": sampled},
+            "implicit": {"neumann_terms": self.hyperparameters.neumann_terms},
+        }
+        update = self.hyperparameters.update
+        of_mixing = UPDATES[update](step, passed, leaves, **own.get(update, {}))
         if self.hyperparameters.rule == "exponentiated-gradient":
             self._exponentiate(tensors, of_mixing)
             return

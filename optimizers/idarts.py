@@ -42,6 +42,7 @@ class IDARTS(DARTS):
     """Update Λ with the gradient through the optimum of the weights, once every few weight steps."""
 
     Hyperparameters = IDARTSHyperparameters
+    original_defaults = {"weights_first": True}  # noqa: RUF012
     family_defaults = {  # noqa: RUF012
         "nasbench101": {"weight_steps": 5},
         "nasbench201": {"epochs": 30, "learning_rate": 0.01},

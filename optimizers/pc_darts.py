@@ -5,7 +5,7 @@ from nasbench1shot1.space import OneShotSpace
 
 
 class PCDARTS(DARTS):
-    """DARTS whose operations see a quarter of the channels; edge normalisation is part of the spaces (α and γ)."""
+    """DARTS whose operations see a quarter of the channels; edge normalisation is part of s1, s2 and s3 (α and γ)."""
 
     defaults = {"partial_channels": 4}  # noqa: RUF012
     original_defaults = {"epochs": 100}  # noqa: RUF012

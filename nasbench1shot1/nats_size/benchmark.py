@@ -37,6 +37,10 @@ BENCHMARK = Benchmark(
     skeleton=f"{_ROOM}.supernet:SizeStages",
     split="nasbench201",
     has_original_preset=True,
+    original_defaults={  # exps/NATS-algos/search-size.py in AutoDL-Projects
+        "draw_with_replacement": True,
+        "augment_scored_images": False,
+    },
     search_defaults={  # configs/nas-benchmark/algos/weight-sharing.config of AutoDL-Projects
         "channels": 64,
         "cells": 3,

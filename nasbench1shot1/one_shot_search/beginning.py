@@ -206,7 +206,7 @@ def check_schedule(config: SearchConfig, method: OneShotOptimizer, phases: Seque
         if method.trains_weights_first and phase.moves_parameters and phase.weight_steps > number:
             raise InvalidInputError(
                 f"{phase.weight_steps} weight steps precede each step of Λ, but an epoch has only {number}: lower "
-                f"{option('weight_steps')}, or remove {option('weights_first')}"
+                f"{option('weight_steps')}, or give {option('weights_first', False)}"
             )
 
 

@@ -1,8 +1,8 @@
 """The gradient of Λ: at the current weights, through one virtual weight step (DARTS, section 2.3), or through the
 optimum of the weights (iDARTS).
 
-All are functions (step, mixing, leaves) → ∂L/∂leaf for every leaf, where `leaves` are the tensors of `mixing`. All
-passes use the same sample.
+All are functions (step, mixing, leaves) → ∂L/∂leaf for every leaf, where `leaves` are the tensors of `mixing`; some
+have an argument of their own. All passes use the same sample.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -22,16 +22,22 @@ def first_order(step: SearchStep, mixing: Mixing, leaves: Sequence[Tensor]) -> l
     return _gradients(step.loss(mixing, step.architecture_batch), leaves)
 
 
-def second_order(step: SearchStep, mixing: Mixing, leaves: Sequence[Tensor]) -> list[Tensor]:
+def second_order(
+    step: SearchStep, mixing: Mixing, leaves: Sequence[Tensor], sampled: Mixing | None = None
+) -> list[Tensor]:
     """Return ∇ L_valid(w′, Λ) - ξ ∇²_{Λ,w} L_train(w, Λ) ∇_{w′} L_valid(w′, Λ): equation 7 with the product in
     equation 8.
 
     w′ is w after one step of the weights' SGD with momentum and weight decay, without clipping; ξ is its learning rate.
     As in a real step, weights that the pass does not compute do not change. Only weights that change are copied, and
     batch norm's running statistics do not change.
+
+    Args:
+        step, mixing, leaves: as for the other updates.
+        sampled: `mixing` as a weight step computes it, if that leaves out operations whose weight is 0.
     """
     weights = {name: weight.detach() for name, weight in step.weights.items()}
-    virtual, rate = _virtual_step(step, weights, mixing)
+    virtual, rate = _virtual_step(step, weights, sampled or mixing)
     moved = {name: weight.requires_grad_() for name, weight in virtual.items()}
     loss = step.loss_at({**weights, **moved}, mixing, step.architecture_batch)
     gradients = _gradients(loss, [*leaves, *moved.values()])
@@ -53,7 +59,7 @@ NEUMANN_TERMS = 2  # K of iDARTS's code
 
 
 def implicit(
-    step: SearchStep, mixing: Mixing, leaves: Sequence[Tensor], neumann_terms: int = NEUMANN_TERMS
+    step: SearchStep, mixing: Mixing, leaves: Sequence[Tensor], neumann_terms: int | None = None
 ) -> list[Tensor]:
     """Return ∇ L_valid - ξ ∇²_{Λ,w} L_train · Σ (I - ξ ∇²_w L_train)ᵏ ∇_w L_valid, k = 0 … K (Zhang et al.: iDARTS,
     ICML 2021, equation 10).
@@ -64,7 +70,7 @@ def implicit(
 
     Args:
         step, mixing, leaves: as for the other updates.
-        neumann_terms: K; 0 keeps the first term of the series.
+        neumann_terms: K; 0 keeps the first term of the series. Default: `NEUMANN_TERMS`.
     """
     weights = {name: weight.detach().requires_grad_(step.trains(name)) for name, weight in step.weights.items()}
     inputs = [weight for weight in weights.values() if weight.requires_grad]
@@ -85,7 +91,7 @@ def implicit(
     group = step.weight_optimizer.param_groups[0]
     rate, decay = group["lr"], group["weight_decay"]
     series = list(vectors)
-    for _ in range(neumann_terms):
+    for _ in range(NEUMANN_TERMS if neumann_terms is None else neumann_terms):
         products = _product(gradients, inputs, vectors)
         vectors = [v - rate * (p + decay * v) for v, p in zip(vectors, products, strict=True)]
         series = [total + v for total, v in zip(series, vectors, strict=True)]

@@ -222,7 +222,7 @@ def test_the_warm_up_masks_layers_as_published(published, make_state, monkeypatc
 
 def test_images_of_lambda_are_augmented_as_published(make_state):
     state = make_state("tas")
-    assert state.preset.augment_architecture_half
+    assert state.augments_architecture_images and not state.augments_scored_images
     assert isinstance(state.augmentation(1), Augmentation)
     normalised = state.images_of(torch.arange(4), state.augmentation(1), None).images
     ((_, first), *_) = loop.batch_pairs(state, 1)
@@ -238,6 +238,7 @@ def test_settings_equal_the_published_ones(method):
     assert (common.nesterov, common.weight_decay, common.grad_clip) == (True, 5e-4, 0.0)
     assert (common.epochs, common.batch_size, common.channels, common.cells) == (100, 64, 64, 3)
     assert (common.evaluation_batch_norm, common.cutout_probability) == ("running", 0.0)
+    assert (common.draw_with_replacement, common.augment_scored_images) == (True, False)
     assert (own.architecture_learning_rate, BETAS) == (3e-4, (0.5, 0.999))
     assert own.architecture_weight_decay == (0.0 if method == "mask_rl" else 1e-3)
     assert (own.architecture_grad_clip, own.draws, own.weights_first, own.evaluation_noise) == (0.0, 6, True, True)

@@ -59,6 +59,22 @@ def test_the_published_second_order_branch_omits_the_term(update):
         assert not np.array_equal(value, kept[key])
 
 
+# iDARTS ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("space", ["s1", "nb201"])
+def test_the_weight_steps_of_idarts_precede_the_step_of_lambda_under_original_only(space, monkeypatch):
+    given = {"optimizer": "idarts", "space": space, "images_per_half": 30, "batch_size": 6, "weight_steps": 2}
+    for preset, order in (("corrected", "Λ w w Λ w w Λ w"), ("original", "w w Λ w w Λ w")):
+        state, calls = tiny_state(preset=preset, **given), []
+        drawn = state.method.weight_mixing
+        monkeypatch.setattr(state.method, "weight_mixing", lambda d=drawn, c=calls: [c.append("w"), d()][1])
+        monkeypatch.setattr(state.method, "architecture_step", lambda _, c=calls: c.append("Λ"))
+        list(training_steps(state, 1))
+        assert " ".join(calls) == order
+        assert state.options.own.weights_first is (True if preset == "original" else None)
+
+
 # FairDARTS ------------------------------------------------------------------------------------------------------------
 
 

@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import pytest
 import torch
@@ -46,11 +47,18 @@ class Unrolled:
         weights = dict(self.net.named_parameters())
         return SearchStep(self.loss, None, self.loss_at, weights, {}, tiny_batch(seed=1), tiny_batch(seed=2), self.sgd)
 
-    def exact(self, step: SearchStep, mixing: Mixing) -> list[Tensor]:
-        """∂/∂mixing of the validation loss after one SGD step (PyTorch's formula written out), by autograd."""
+    def exact(self, step: SearchStep, mixing: Mixing, sampled: Mixing | None = None) -> list[Tensor]:
+        """∂/∂mixing of the validation loss after one SGD step (PyTorch's formula written out), by autograd.
+
+        The step moves only weights that `sampled` computes, if it is given.
+        """
         weights = {name: weight.detach().requires_grad_() for name, weight in step.weights.items()}
         loss = self.loss_at(weights, mixing, step.weight_batch)
         gradients = torch.autograd.grad(loss, list(weights.values()), create_graph=True, allow_unused=True)
+        if sampled is not None:
+            of_sample = self.loss_at(weights, sampled, step.weight_batch)
+            used = torch.autograd.grad(of_sample, list(weights.values()), allow_unused=True)
+            gradients = [None if use is None else gradient for use, gradient in zip(used, gradients, strict=True)]
         moved = {}
         for (name, weight), gradient in zip(weights.items(), gradients, strict=True):
             if gradient is None:
@@ -104,6 +112,16 @@ def test_second_order_equals_the_gradient_through_one_exact_step(relaxation, mom
         errors.append(distance(updates.second_order(step, mixing, tensors), right))
     assert errors[1] < 1e-7 * size(right)
     assert errors[0] < published
+
+
+def test_the_virtual_step_of_reinmax_moves_only_weights_of_sampled_operations(monkeypatch):
+    """All operations are computed to estimate the gradient of Λ, but a weight step would compute only the sample."""
+    unrolled, (sampled, tensors) = Unrolled(), leaves("reinmax")
+    step, passed = unrolled.step(), replace(sampled, operations=None)
+    monkeypatch.setattr(updates, "FINITE_DIFFERENCE", 1e-6)
+    right = unrolled.exact(step, passed, sampled)
+    assert distance(updates.second_order(step, passed, tensors, sampled), right) < 1e-7 * size(right)
+    assert distance(unrolled.exact(step, passed), right) > 1e-3 * size(right)
 
 
 def test_the_unrolled_step_equals_the_step_of_the_weights():
@@ -215,10 +233,11 @@ def test_the_gradient_of_lambda_follows_the_chain_rule(relaxation, update, monke
     mixing = made.mixing()
     step = unrolled.step()
     tensors = [tensor.detach().requires_grad_() for tensor in mixing.tensors()]
-    passed = mixing.with_tensors(iter(tensors))
+    passed = sampled = mixing.with_tensors(iter(tensors))
     if relaxation == "reinmax":  # its estimator needs the gradients of all operations
-        passed = Mixing(passed.weights)
-    of_mixing = updates.UPDATES[update](step, passed, tensors)
+        passed = Mixing(sampled.weights)
+    own = {"sampled": sampled} if update == "second-order" else {}
+    of_mixing = updates.UPDATES[update](step, passed, tensors, **own)
     total = sum((tensor * gradient).sum() for tensor, gradient in zip(mixing.tensors(), of_mixing, strict=True))
     right = torch.autograd.grad(total, list(made.parameters.values()))
     for ours, wanted in zip(caught, right, strict=True):
