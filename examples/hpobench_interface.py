@@ -20,8 +20,11 @@ class TableBenchmark:
         self.objective = nb.objective(space, **options)
 
     def objective_function(self, configuration: Any, fidelity: dict[str, float] | None = None, rng: Any = None) -> Any:
-        """Train a configuration; `rng` has no effect, because the objective draws the repeat of the table."""
-        answer = self.objective(configuration, (fidelity or {}).get("epochs"))
+        """Train a configuration, by default with the most epochs.
+
+        `rng` has no effect, because the objective draws the repeat of the table.
+        """
+        answer = self.objective(configuration, (fidelity or {}).get("epochs", self.objective.epochs[-1]))
         info = {"fidelity": {"epochs": answer.epochs}, "finished": answer.finished}
         return {"function_value": answer.cost, "cost": answer.seconds, "info": info}
 

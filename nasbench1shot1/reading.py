@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from nasbench1shot1.space import Choice, OneShotSpace, Weights
+from nasbench1shot1.space import Choice, OneShotSpace, Weights, as_array
 
 Form = Literal["softmax", "sigmoid", "dirichlet", "equal"]
 Shares = dict[str, NDArray[np.float64]]
@@ -75,7 +75,7 @@ class Reading:
             structure: what the method has changed in the epoch (`OneShotOptimizer.structure`): for a choice by its
                 name, the entries that are left; other keys are ignored.
         """
-        arrays = {key: np.asarray(value, np.float64).copy() for key, value in parameters.items()}
+        arrays = {key: as_array(value).copy() for key, value in parameters.items()}
         left = {} if space is None else _left(space, structure or {})
         for choice, entries in left.items():
             choice_values = choice.of(arrays)

@@ -68,6 +68,7 @@ def test_the_interface_of_hpobench_answers_like_the_objective(tmp_path: Path, mo
     truth = objective.score(answer.architecture).table_test_error
     assert benchmark.objective_function_test(configuration)["function_value"] == truth
     assert benchmark.get_fidelity_space()["epochs"].default_value == 200
+    assert benchmark.objective_function(configuration)["info"]["fidelity"] == {"epochs": 200}
 
 
 # OptunaHub ------------------------------------------------------------------------------------------------------------
@@ -87,6 +88,18 @@ def test_a_study_of_the_problem_is_the_search_of_its_objective() -> None:
     assert {len(trial.intermediate_values) for trial in study.trials} >= {1, 2}  # some are pruned
     assert all(set(trial.constraints) == set(found.objective.bounds) for trial in study.trials[:-1])
     assert study.trials[0].distributions == found.search_space
+
+
+def test_the_problem_trains_fully_by_default() -> None:
+    found = problem(space="nb201", evaluations=2)
+    params = {name: of[0] for name, of in found.objective.choices.items()}
+    full = nb.objective("nb201", evaluations=1)(params, 200)
+    study = optuna.create_study(directions=found.directions)
+    study.enqueue_trial(params)
+    study.optimize(found, n_trials=1)
+    assert study.trials[0].user_attrs["epochs"] == 200 and study.trials[0].user_attrs["seconds"] == full.seconds
+    found.evaluate(params)
+    assert found.objective.seconds == 2 * full.seconds
 
 
 def test_the_problem_evaluates_several_objectives() -> None:

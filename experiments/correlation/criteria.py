@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nasbench1shot1.experiments.rank_correlation import Floats, kendall, pearson, spearman, varies
+from nasbench1shot1.ground.arguments import check_rng
 from nasbench1shot1.ground.bootstrap import CONFIDENCE, draw_resamples, percentile_interval
 from nasbench1shot1.ground.errors import InvalidInputError, unknown_name
 from nasbench1shot1.ground.text import counted
@@ -348,8 +349,10 @@ def bootstrap(
         The lower and the upper end of each criterion's interval.
 
     Raises:
-        InvalidInputError: `resamples`, `level` or `groups` is invalid, or `evaluate` raises for all architectures.
+        InvalidInputError: `rng`, `resamples`, `level` or `groups` is invalid, or `evaluate` raises for all
+            architectures.
     """
+    check_rng(rng)
     if not 0 < level < 1:
         raise InvalidInputError(f"level cannot be {level!r}: give a number between 0 and 1")
     if resamples is not None and resamples < 1:

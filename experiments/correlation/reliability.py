@@ -4,9 +4,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from nasbench1shot1.experiments.correlation.criteria import MORE_IMAGES, evaluate
+from nasbench1shot1.ground.arguments import check_rng
 from nasbench1shot1.ground.bootstrap import percentile_interval
 from nasbench1shot1.ground.errors import InvalidInputError
 
@@ -45,7 +46,7 @@ class ImagesNeeded(NamedTuple):
     extrapolated: bool
 
 
-def split_half(values: Values, size: int, rng: np.random.Generator, splits: int = SPLITS) -> SplitHalf:
+def split_half(values: ArrayLike, size: int, rng: np.random.Generator, splits: int = SPLITS) -> SplitHalf:
     """Return the rank correlation between rankings on two disjoint random subsets of images.
 
     Args:
@@ -59,12 +60,12 @@ def split_half(values: Values, size: int, rng: np.random.Generator, splits: int 
         InvalidInputError: `size` or `splits` is out of range, a value is NaN or infinite, or all architectures have
             equal means on a half, so that the correlation is undefined.
     """
-    _check(values, size, splits)
+    values = _checked(values, size, splits, rng)
     return _agreement(values, size, _permutations(values, rng, splits))
 
 
 def reliability_curve(
-    values: Values, rng: np.random.Generator, splits: int = SPLITS, images_per_column: float = 1
+    values: ArrayLike, rng: np.random.Generator, splits: int = SPLITS, images_per_column: float = 1
 ) -> "pandas.DataFrame":
     """Return the split-half reliability of rankings on increasing numbers of images.
 
@@ -87,7 +88,7 @@ def reliability_curve(
     """
     import pandas
 
-    _check(values, 1, splits)
+    values = _checked(values, 1, splits, rng)
     permutations = _permutations(values, rng, splits)
     rows, columns = [], values.shape[1]
     for size in _sizes(columns):
@@ -103,7 +104,7 @@ def reliability_curve(
 
 
 def images_needed(
-    values: Values,
+    values: ArrayLike,
     precision: float,
     rng: np.random.Generator,
     splits: int = SPLITS,
@@ -127,7 +128,7 @@ def images_needed(
     """
     if not 0 < precision < 1:
         raise InvalidInputError(f"precision cannot be {precision!r}: give a Spearman correlation between 0 and 1")
-    _check(values, 1, splits)
+    values = _checked(values, 1, splits, rng)
     permutations = _permutations(values, rng, splits)
     largest = values.shape[1] // 2
     best = _agreement(values, largest, permutations).mean
@@ -214,7 +215,10 @@ def _blocks(values: Values) -> Iterator[NDArray[np.float64]]:
     return (values[i : i + ROWS_AT_ONCE].astype(np.float64) for i in range(0, len(values), ROWS_AT_ONCE))
 
 
-def _check(values: Values, size: int, splits: int) -> None:
+def _checked(given: ArrayLike, size: int, splits: int, rng: np.random.Generator) -> Values:
+    """Return values as an array; raises InvalidInputError if an argument is invalid."""
+    check_rng(rng)
+    values = np.asarray(given)
     if values.ndim != 2 or values.shape[1] < 2:
         raise InvalidInputError(f"values of shape {values.shape} cannot be split: give (architectures, images ≥ 2)")
     if not 1 <= size <= values.shape[1] // 2:
@@ -225,3 +229,4 @@ def _check(values: Values, size: int, splits: int) -> None:
         raise InvalidInputError(f"splits cannot be {splits}: give a positive number")
     if not all(np.isfinite(block).all() for block in _blocks(values)):
         raise InvalidInputError("some values are NaN or infinite, so they cannot be ranked: leave these rows out")
+    return values

@@ -434,12 +434,18 @@ class ArchResults:
     def query(self, dataset: str, seed: int | None = None) -> Any:
         """Return the training with a seed, or by default a dictionary of all trainings by seed.
 
-        Raises OutOfDomainError if the table has only means.
+        Raises OutOfDomainError, which is also a KeyError, if the table has only means or lacks the seed.
         """
         seeds = self._reader.seeds(self._row, dataset, self._epochs)
-        if seed is not None:
-            return ResultsCount(self._reader, self._row, (dataset, self._epochs, seed))
-        return {one: ResultsCount(self._reader, self._row, (dataset, self._epochs, one)) for one in seeds}
+        if seed is None:
+            return {one: ResultsCount(self._reader, self._row, (dataset, self._epochs, one)) for one in seeds}
+        if seed not in seeds:
+            name = self._reader.name(self._row, dataset, self._epochs)
+            raise MissingValueError(
+                f"the table {self._reader.table.id} does not have {name} with the seed {seed!r}: give one of the seeds "
+                f"{seeds}"
+            )
+        return ResultsCount(self._reader, self._row, (dataset, self._epochs, int(seed)))
 
     def arch_idx_str(self) -> str:
         """Return the official index with six digits."""

@@ -31,6 +31,9 @@ class Compare:
     May be given several times. The architectures are looked up in --table. See docs/trajectories.md."""
     space: Annotated[str | None, Names("search_spaces", "your own as module:object")] = None
     """Search space of --csv. Default: the space of the first run."""
+    epochs: int | None = None
+    """Training epochs of the trainings in --csv, for files that do not record them. Default: the default of blackbox
+    on the space."""
     labels: tuple[str, ...] | None = None
     """Labels of the runs, then of the files in --csv, separated by spaces or commas. Runs with equal labels on
     different spaces or data sets are runs of one method. Default: the names of the optimizers."""
@@ -65,8 +68,9 @@ class Compare:
                 f"no run is given, because {value_of('labels')} takes all words that follow it: give the runs first, "
                 f"or join the labels with commas, such as {flag('labels')} A,B"
             )
-        if self.space is not None and not self.csv:
-            raise InvalidInputError(f"{flag('space')} applies to {flag('csv')}: add {flag('csv')}, or remove it")
+        for name in ("space", "epochs"):
+            if getattr(self, name) is not None and not self.csv:
+                raise InvalidInputError(f"{flag(name)} applies to {flag('csv')}: add {flag('csv')}, or remove it")
         format, style = self.pictures.file_format, self.pictures.figure_style
         check_out(self.out)
         if self.accuracies:
@@ -102,7 +106,8 @@ class Compare:
             first = {**config.get("search_options", {}), **config}
             check_trusted("search_spaces", "space", first["space"], self.runs[0] / CONFIG)
         options: dict[str, Any] = {name: first.get(name) for name in ("space", "table", "dataset", "reference")}
-        options |= {name: value for name in ("space", "table") if (value := getattr(self, name)) is not None}
+        given = {name: getattr(self, name) for name in ("space", "table", "epochs")}
+        options |= {name: value for name, value in given.items() if value is not None}
         files = [_with_label(text) for text in self.csv.split(",")]
         if missing := [file for file, _ in files if "," in self.csv and not Path(file).exists()]:
             raise InvalidInputError(

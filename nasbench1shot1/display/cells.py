@@ -13,8 +13,9 @@ from nasbench1shot1.display.data import note_drawn
 from nasbench1shot1.display.layout import COMPACT, EDGE_TEXT, Layout, in_two_lines
 from nasbench1shot1.display.size_bars import TEXT, bar_limits, draw_bars, figure_size
 from nasbench1shot1.display.style import AnyStyle, look, relative_size, tone
-from nasbench1shot1.ground.errors import InvalidInputError
-from nasbench1shot1.reading import Reading
+from nasbench1shot1.ground.errors import InvalidInputError, shorten
+from nasbench1shot1.reading import Reading, Shares
+from nasbench1shot1.space import as_array
 
 if TYPE_CHECKING:
     import networkx
@@ -61,9 +62,9 @@ def draw_cell(
         x: an architecture of s1, s2, s3, nb101, nb101-mini, nb201 or nats-size, the text of an architecture, or a cell
             of NAS-Bench-101.
         ax: axes to draw on. Default: the axes of a new figure that is not registered with pyplot.
-        parameters: raw architecture parameters Λ for every key of the space's `mixing_shapes()`. If given, all
-            candidate edges are drawn with their softmax weights as widths; edges that the architecture lacks are grey.
-            Steps of bars are shaded by the softmax weights of their sizes.
+        parameters: raw architecture parameters Λ, arrays or tensors for every key of the space's `mixing_shapes()`. If
+            given, all candidate edges are drawn with their softmax weights as widths; edges that the architecture lacks
+            are grey. Steps of bars are shaded by the softmax weights of their sizes.
         weights: mixing weights to draw instead of the softmax of `parameters`, such as `run.mixing_weights(epoch)`; NaN
             for excluded entries, whose edges are dotted. Decided operations have thick frames.
         title: title of the axes. Default: none.
@@ -77,13 +78,14 @@ def draw_cell(
 
     Raises:
         InvalidInputError: `x` cannot be drawn, `ax` is not axes, `parameters` or `weights` are given for a cell, or
-            both, or `colors` contains an invalid colour.
+            both, or without numbers for every key, or `colors` contains an invalid colour.
     """
+    if parameters is not None and weights is not None:
+        raise InvalidInputError("parameters= and weights= cannot be combined: give only one of them")
+    shares = None if weights is None else _as_arrays("weights", weights)
     if parameters is not None:
-        if weights is not None:
-            raise InvalidInputError("parameters= and weights= cannot be combined: give only one of them")
-        weights = Reading().weights(parameters)
-    drawn = _drawn(Architecture.parse(x) if isinstance(x, str) else x, weights)
+        shares = Reading().weights(_as_arrays("parameters", parameters))
+    drawn = _drawn(Architecture.parse(x) if isinstance(x, str) else x, shares)
     size, draw = _drawing(drawn, colors)
     axes = Canvas(panel=size, style=style).axes[0] if ax is None else checked_axes(ax)
     with look(style, axes):
@@ -91,6 +93,16 @@ def draw_cell(
         if title is not None:
             axes.set_title(title, fontsize=relative_size(0.9))
     return axes
+
+
+def _as_arrays(name: str, given: Mapping[str, Any]) -> Shares:
+    """Return the arrays or tensors of an argument as arrays; raises InvalidInputError if they are not numbers."""
+    try:
+        return {key: as_array(values) for key, values in given.items()}
+    except (AttributeError, TypeError, ValueError) as error:
+        raise InvalidInputError(
+            f"{name}= cannot be {shorten(repr(given))}: give an array of numbers for every key of space.mixing_shapes()"
+        ) from error
 
 
 def draw_cells_alike(
@@ -318,6 +330,10 @@ def _fills(graph: "networkx.DiGraph[int]", colors: Fills | None) -> dict[int, st
 def _given_fills(texts: Sequence[str], kinds: Sequence[int], colors: Fills | None) -> list[str]:
     """Return the fill colours of nodes or bars: the given ones by text, else `OPERATIONS` by kind."""
     by_text = dict.fromkeys(texts, colors) if isinstance(colors, str) else colors or {}
+    if not isinstance(by_text, Mapping):
+        raise InvalidInputError(
+            f"colors= cannot be {shorten(repr(colors))}: give one colour, or a mapping from texts to colours"
+        )
     given = checked_colors({text: colour for text, colour in by_text.items() if text in texts}, texts)
     return [colour or OPERATIONS[kind % len(OPERATIONS)] for colour, kind in zip(given, kinds, strict=True)]
 

@@ -27,9 +27,9 @@ def optuna_objective(
     Each choice is a categorical parameter of the trial. With several budgets, a trial trains at one after the other and
     reports each result, so that the study's pruner can end it. A pruned trial is charged only for its own trainings.
     The trial has the violation of each bound as a constraint, and the user attributes `seconds` (cost of its trainings)
-    and `finished` (the clock), both in simulated seconds. A trial outside the space or the bounds is not trained; its
-    user attribute `is_trained` is False. When the search is over, the study stops. A trial that the limit interrupts is
-    pruned.
+    and `finished` (the clock), both in simulated seconds, and `epochs` (budget of its last training). A trial outside
+    the space or the bounds is not trained; its user attribute `is_trained` is False. When the search is over, the study
+    stops. A trial that the limit interrupts is pruned.
 
     Args:
         objective: the objective, a result of `nb.objective`. It must be made with `continuation=True` if a training
@@ -84,6 +84,7 @@ def _train(
             _set_constraints(objective, trial, answer)
         trial.set_user_attr("seconds", seconds)
         trial.set_user_attr("finished", answer.finished)
+        trial.set_user_attr("epochs", answer.epochs)
         if not answer.is_trained:
             trial.set_user_attr("is_trained", False)
             break

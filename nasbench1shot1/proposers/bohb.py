@@ -12,6 +12,8 @@
   its observations. The model of the largest budget proposes, as in hpbandster.
 - Draws came from numpy's global state. Here, each configuration has its own random generator, seeded by the study's
   seed and the configuration's identity. A resumed study therefore proposes what an uninterrupted one does.
+- Hyperparameters that cannot vary counted as dimensions. Models then needed more observations, and bandwidths were
+  larger.
 - It called deprecated functions of ConfigSpace.
 
 With continuous hyperparameters and equal draws, both generators propose equal configurations (a test compares them).
@@ -140,7 +142,7 @@ class BohbGenerator(BOHB):  # type: ignore[misc]
         base_config_generator.__init__(self, logger=logging.getLogger(__name__))
         self.configspace, self.seed, self.num_samples = copy.deepcopy(space), seed, num_samples
         self.top_n_percent, self.random_fraction, self.bw_factor, self.min_bandwidth = 15, 1 / 3, 3, 1e-3
-        self.modelled = [h for h in self.configspace.values() if _levels(h) != 1]
+        self.modelled = [h for h in self.configspace.values() if self._is_modelled(h)]
         self.vartypes = np.array([_levels(h) for h in self.modelled], dtype=int)
         self.min_points_in_model = len(self.modelled) + 1
         self.configs: dict[int, list[NDArray[np.float64]]] = {}
@@ -148,6 +150,10 @@ class BohbGenerator(BOHB):  # type: ignore[misc]
         self.observed = 0
         self._models: dict[int, dict[str, Density]] = {}
         self._unfitted: dict[int, int] = {}
+
+    def _is_modelled(self, hyperparameter: Hyperparameter[Any, Any]) -> bool:
+        """Return whether a hyperparameter is a dimension of the densities; by default, if it can vary."""
+        return _levels(hyperparameter) != 1
 
     def get_config(
         self, budget: int, configuration_id: ConfigurationId, pending: Sequence[Configured] = ()

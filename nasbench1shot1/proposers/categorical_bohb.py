@@ -37,11 +37,10 @@ class CategoricalGenerator(BohbGenerator):
         hyperparameters: list[Any] = list(self.configspace.values())
         self._choices = [(h.name, list(h.choices)) for h in hyperparameters]
         self._levels = np.array([len(choices) for _, choices in self._choices])
-        self._varies = self._levels > 1
+        self._dimensions = [i for i, h in enumerate(hyperparameters) if self._is_modelled(h)]
         self._places = [
             (name, {choice: place for place, choice in enumerate(choices)})
-            for name, choices in self._choices
-            if len(choices) > 1
+            for name, choices in (self._choices[i] for i in self._dimensions)
         ]
 
     def _random(self, rng: np.random.RandomState) -> Proposed:
@@ -58,7 +57,7 @@ class CategoricalGenerator(BohbGenerator):
 
     def _configuration(self, point: "NDArray[np.float64]") -> dict[str, Any]:
         places = np.zeros(len(self._levels), int)
-        places[self._varies] = point
+        places[self._dimensions] = point
         return self._named(places.tolist())
 
     def _point(self, configuration: dict[str, Any]) -> "NDArray[np.float64]":
@@ -128,10 +127,15 @@ class HpbandsterDensity(Density):
 class HpbandsterGenerator(CategoricalGenerator):
     """Proposes configurations as hpbandster does: `HpbandsterDensity` determines candidates and their choice.
 
-    With a bandwidth of at least 1, the category of every candidate is random.
+    With a bandwidth of at least 1, the category of every candidate is random. Hyperparameters with a single choice are
+    dimensions of the densities, too. They do not change the ratio of the densities, but the number of dimensions
+    determines when there are models, how many configurations are good, and the bandwidths.
 
     Source: hpbandster 0.7.4, `optimizers/config_generators/bohb.py`, `BOHB.get_config`.
     """
+
+    def _is_modelled(self, hyperparameter: Any) -> bool:
+        return True
 
     def _best_candidate(self, models: dict[str, Density], rng: np.random.RandomState) -> Proposed | None:
         points = self._candidates(models["good"], rng)

@@ -284,7 +284,7 @@ class Recorder:
                     f"'{chosen}' is outside the bounds {self._constraint.words}: choose an architecture within them"
                 )
             return chosen, self.space.one_hot(chosen)
-        if not isinstance(chosen, Mapping):
+        if not hasattr(chosen, "keys"):  # an nn.ParameterDict is not a Mapping
             raise InvalidInputError(
                 f"record() takes an architecture or a mapping of architecture parameters, not {chosen!r}: "
                 "parse a text with nb.Architecture.parse(text)"
@@ -326,13 +326,17 @@ def lines_up_to(run: RecordedSearch, after_epoch: int | None) -> list[dict[str, 
 
 
 def checked_notes(notes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return notes for config.json; raises InvalidInputError if a value is not a string, a number or a boolean."""
+    """Return notes for config.json, NumPy scalars as Python's.
+
+    Raises InvalidInputError if a value is not a string, a number or a boolean.
+    """
     if not isinstance(notes, Mapping):
         raise InvalidInputError(f"notes must be a mapping, such as {{'learning_rate': 0.025}}, not {notes!r}")
-    for name, value in notes.items():
+    found = {name: value.item() if isinstance(value, np.generic) else value for name, value in notes.items()}
+    for name, value in found.items():
         if not isinstance(name, str) or not has_type(value, str | bool | float):
             raise InvalidInputError(f"the note {name!r} must be a string, a finite number or a boolean, not {value!r}")
-    return dict(notes)
+    return found
 
 
 def split_numbers(

@@ -67,6 +67,7 @@ def study_from(
     out: str | Path | None = None,
     dataset: str | None = None,
     reference: Reference | None = None,
+    epochs: int | None = None,
     losses: bool = True,
 ) -> BlackBoxStudy:
     """Return a black-box study of the files that another optimizer wrote; see `nb.study_from_frame`.
@@ -80,26 +81,27 @@ def study_from(
             SMAC: `runhistory.json`. Syne Tune: `results.csv.zip`. NePS: `full.csv`. hpbandster: `results.json` with
             `configs.json`.
         space, table, name, out, dataset, reference: as in `nb.study_from_frame`.
+        epochs: the budget of all trainings of files that do not record budgets, as in `nb.study_from_frame`.
         losses: whether to compare the recorded objective with the table's validation error. False: ignore it; the
             table's mean decides about incumbents.
 
     Raises:
         UserError: the file is not known, damaged or empty, or as `nb.study_from_frame`.
     """
-    several = [path] if isinstance(path, str | Path) else list(path)
+    several: list[Any] = list(path) if isinstance(path, Iterable) and not isinstance(path, str | bytes) else [path]
     if not several:
         raise InvalidInputError("no file is given: give at least one file of another optimizer")
     files = [_file(as_path(one, "path")) for one in several]
     if repeated := [file for place, file in enumerate(files) if file in files[:place]]:
         raise InvalidInputError(f"'{repeated[0]}' is given twice: remove one of them")
-    options: dict[str, Any] = {"table": table, "name": name, "dataset": dataset, "reference": reference, "out": out}
+    about: dict[str, Any] = {"dataset": dataset, "reference": reference, "epochs": epochs}
     opened = space if isinstance(space, SearchSpace) else search_space(space or BlackBoxConfig.space)
     frames = [_frame(file, opened) for file in files]
     frame = _joined(frames, files)
     if not losses:
         frame = frame.drop(columns=LOSS, errors="ignore")
     try:
-        return study_from_frame(frame, space, **options)
+        return study_from_frame(frame, space, table=table, name=name, out=out, **about)
     except InvalidInputError as error:
         if named := _with_file(quote(error), frames, files):
             raise InvalidInputError(named) from error

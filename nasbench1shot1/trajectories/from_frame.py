@@ -74,6 +74,7 @@ def study_from_frame(
     out: str | Path | None = None,
     dataset: str | None = None,
     reference: Reference | None = None,
+    epochs: int | None = None,
 ) -> BlackBoxStudy:
     """Return a black-box study of the trainings that another program recorded.
 
@@ -86,7 +87,7 @@ def study_from_frame(
             `seconds`: the clock at the end of the training; or `evaluation`: its number in its run, from 1; or both.
             `architecture`: a text, the identifier of a network, such as NAS-Bench-101's MD5, or a number of the space.
             Without it, a column for each parameter of the space's configuration.
-            `epochs` (optional): the budget, as in a call of `nb.objective`. Default: `default_epochs` of an objective.
+            `epochs` (optional): the budget, as in a call of `nb.objective`. Default: the argument `epochs`.
             `validation_error` (optional): the value that the program observed. It must be a repeat or the mean of the
             table. Without this column, the mean over repeats decides about incumbents.
             All other columns are ignored.
@@ -96,6 +97,8 @@ def study_from_frame(
         out: folder of the study; it must not exist. Default: a temporary folder that exists as long as the result.
         dataset: the data set of the search, if the table has several. Default: the first.
         reference: "present" if the table may lack architectures, as in `nb.black_box`.
+        epochs: the budget of all trainings of a frame without the column `epochs`. Default: `default_epochs` of an
+            objective.
 
     Raises:
         UserError: a column is missing; a value is missing or impossible; the table lacks an architecture or has another
@@ -108,6 +111,7 @@ def study_from_frame(
         "table": table,
         "dataset": dataset,
         "reference": reference,
+        "epochs": epochs,
         "optimizer": name,
     }
     given = {key: value for key, value in with_names(given).items() if value is not None}

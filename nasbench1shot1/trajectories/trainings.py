@@ -172,7 +172,7 @@ class Incumbents:
                 LOSS,
                 f"{training.loss:.6g} differs from the table {table.id}, which has "
                 f"{alternatives(f'{error:.6g}' for error in dict.fromkeys(every))} at {counted(epochs, 'epoch')}: "
-                "correct it, or leave all validation errors out",
+                "correct it or the number of epochs, or leave all validation errors out",
             )
         return nearest
 

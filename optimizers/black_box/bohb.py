@@ -46,6 +46,7 @@ class BOHB(Hyperband):
 
     A budget with at least 2(d + 1) observations, where d is the number of choices that vary, has two kernel densities:
     one of the best 15 % of the configurations and one of the others. Proposals come from the largest of these budgets.
+    With `densities="hpbandster"`, d is the number of all choices.
 
     A configuration outside the space gets the error 1 at no cost, as in NAS-Bench-101's published script. It takes a
     slot of its bracket, and the model learns to avoid similar configurations. The same applies to a configuration
@@ -55,8 +56,10 @@ class BOHB(Hyperband):
 
     With `budgets="ignored"`, the brackets are hpbandster's for the table's smallest and largest budgets (nb201: 12 and
     200, hence 9, 3 and 1 configurations), but each training has `epochs` epochs. NAS-Bench-201's script
-    (exps/NAS-Bench-201-algos/BOHB.py) has this fault: its objective ignores the budget. NATS-Bench's script corrects it
-    with budgets from 1 to 12 epochs along the 12-epoch learning curve, which the table lacks.
+    (exps/NAS-Bench-201-algos/BOHB.py) has this fault: its objective ignores the budget. NATS-Bench's script
+    (exps/NATS-algos/bohb.py) corrects it: it has budgets of 1, 4 and 12 epochs, along the learning curve of 12 epochs,
+    which this class does not use. Its brackets also have 9, 3 and 1 configurations. On nats-size, they replace the
+    brackets of the table.
     """
 
     Hyperparameters = BOHBHyperparameters
@@ -66,6 +69,8 @@ class BOHB(Hyperband):
         "nasbench201": {"num_samples": 4, "random_fraction": 0.0},
         "nats_size": {"num_samples": 4, "random_fraction": 0.0},
     }
+    ignored_budgets: ClassVar[Mapping[str, tuple[int, int]]] = {"nats_size": (1, 12)}
+    """The published script's smallest and largest budgets by benchmark, if they are not those of the table."""
 
     @classmethod
     def unused_options(cls, hyperparameters: BOHBHyperparameters) -> Mapping[str, str]:
@@ -76,8 +81,9 @@ class BOHB(Hyperband):
         """Return the brackets."""
         if self.hyperparameters.budgets == "table":
             return super().plan()
-        eta = self.hyperparameters.eta
-        return EndlessBrackets(Brackets(self.budgets[0], self.budgets[-1], eta).budgets, eta)
+        eta, of_table = self.hyperparameters.eta, (self.budgets[0], self.budgets[-1])
+        smallest, largest = self.ignored_budgets.get(self.space.benchmark.name, of_table)
+        return EndlessBrackets(Brackets(smallest, largest, eta).budgets, eta)
 
     def generator(self) -> "BohbGenerator":
         """Return the generator of the space's configurations."""

@@ -9,9 +9,11 @@ import nasbench201_files as files
 import nats_bench as published
 import numpy as np
 import pytest
+from refusals import refuses
 
 from nasbench1shot1.api import nats_bench as ours
 from nasbench1shot1.api.nas_201_api import NASBench201API
+from nasbench1shot1.api.trial_results import MissingValueError
 from nasbench1shot1.nasbench201.benchmark import DATASETS, OFFICIAL_SETS
 from nasbench1shot1.tables.importing import import_table
 
@@ -99,6 +101,11 @@ def test_single_trainings_agree(mine: ours.NATStopology, theirs: Any) -> None:
     info, other = (api.query_meta_info_by_index(11, "200") for api in (mine, theirs))
     assert info.dataset_seed == other.dataset_seed
     assert set(info.all_results) == set(other.all_results)
+    assert info.query("cifar10", np.int64(777)).get_train() == info.query("cifar10")[777].get_train()
+    with pytest.raises(KeyError):
+        other.query("cifar10", 888)
+    with refuses(MissingValueError, "cifar10", "seed 888", "[777, 999]", mine.table.id):
+        info.query("cifar10", 888)
     for dataset in DATASETS:
         for name in OFFICIAL_SETS[dataset].values():
             found = {key: value for key, value in info.get_metrics(dataset, name).items() if "time" not in key}

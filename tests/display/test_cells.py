@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.axes import Axes
@@ -85,6 +86,18 @@ def test_operation_weights_label_the_edges_of_nasbench201() -> None:
     assert len(graph.edges) == 6
     largest = (np.exp(parameters["operations"]) / np.exp(parameters["operations"]).sum(1, keepdims=True)).max(1)
     assert sorted(weight for *_, weight in graph.edges(data="weight")) == pytest.approx(sorted(largest))
+
+
+@pytest.mark.parametrize("space", ["s1", "nb201", "nats-size"])
+def test_parameters_and_weights_may_be_tensors_with_a_gradient(space: str) -> None:
+    arch, parameters = drawn(space, seed=0)
+    tensors = torch.nn.ParameterDict({key: torch.tensor(values) for key, values in parameters.items()})
+    expected = texts(nb.draw_cell(arch, parameters=parameters))
+    assert texts(nb.draw_cell(arch, parameters=tensors)) == expected
+    softmaxes = {key: values.softmax(-1) for key, values in tensors.items()}
+    assert texts(nb.draw_cell(arch, weights=softmaxes)) == expected
+    lists = {key: values.tolist() for key, values in softmaxes.items()}
+    assert texts(nb.draw_cell(arch, weights=lists)) == expected
 
 
 def outlines(axes: Axes) -> list[float]:
@@ -270,6 +283,13 @@ def test_undrawable_input_is_refused() -> None:
         nb.draw_cell(arch, parameters=all_epochs)
     with refuses(nb.InvalidInputError, "lack", "'operations'"):
         nb.draw_cell(arch, parameters={})
+    for name in ("parameters", "weights"):
+        for wrong in (5, {"operations": "many"}):
+            with refuses(nb.InvalidInputError, f"{name}=", str(wrong)):
+                nb.draw_cell(arch, **{name: wrong})  # type: ignore[arg-type]
+    for wrong in (["red", "green"], 5):
+        with refuses(nb.InvalidInputError, "colors=", str(wrong)):
+            nb.draw_cell(arch, colors=wrong)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("suffix", ["png", "svg", "pdf"])

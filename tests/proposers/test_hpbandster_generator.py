@@ -6,6 +6,7 @@ from math import inf, nan
 import numpy as np
 import pytest
 import statsmodels.api as sm
+from ConfigSpace import Configuration
 from configurations_of_tests import job
 from hpbandster.optimizers.config_generators.bohb import BOHB
 
@@ -54,6 +55,34 @@ def test_a_bandwidth_above_1_can_make_the_density_negative():
 )
 def test_the_chosen_candidate_agrees_with_hpbandster(good, bad, expected):
     assert choose_candidate(good, bad) == expected
+
+
+@pytest.mark.parametrize(("name", "needed"), [("s1", 20), ("s2", 20), ("s3", 24), ("nb201", 14)])
+def test_models_agree_with_hpbandster(name, needed):
+    """Hyperparameters with a single choice, as on s1, count as dimensions."""
+    space, rng = nb.search_space(name).configuration_space(), np.random.default_rng(2)
+    space.seed(4)
+    ours = HpbandsterGenerator(space, 0)
+    ours.min_bandwidth = 0.3
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        theirs = BOHB(configspace=space, min_bandwidth=0.3)
+        for number, (configuration, loss) in enumerate(
+            zip(space.sample_configuration(40), rng.random(40), strict=True)
+        ):
+            ours.new_result(job(configuration, float(loss)))
+            theirs.new_result(job(configuration, float(loss)))
+            assert bool(ours.kde_models) == bool(theirs.kde_models) == (number + 1 >= needed)
+    points = np.array([[rng.integers(len(h.choices)) for h in space.values()] for _ in range(20)], float)
+    for kind, expected in theirs.kde_models[1].items():
+        found = ours.kde_models[1][kind]
+        np.testing.assert_array_equal(found.data, expected.data)
+        np.testing.assert_allclose(found.bw, expected.bw)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            np.testing.assert_allclose(found.pdf(points), [expected.pdf(point) for point in points])
+    for number in range(5):
+        proposed, info = ours.get_config(1, (1, 0, number))
+        assert dict(Configuration(space, values=proposed)) == proposed and set(info) == {"model_based_pick"}
 
 
 def test_proposals_have_the_distribution_of_hpbandster():

@@ -80,6 +80,20 @@ def test_a_record_of_architectures_marks_them_with_ones(tmp_path):
         assert np.array_equal(run.architecture_parameters[key][0], values)
 
 
+def test_parameters_may_be_a_parameter_dict(tmp_path):
+    with nb.Recorder(tmp_path / "own", S1) as recorder:
+        line = recorder.record(torch.nn.ParameterDict(parameters(1)))
+        assert line["architecture"] == recorder.record(parameters(1))["architecture"]
+    for values in nb.load_run(tmp_path / "own").architecture_parameters.values():
+        assert np.array_equal(values[0], values[1])
+
+
+def test_notes_may_be_numpy_scalars(tmp_path):
+    notes = {"n": np.int64(3), "rate": np.float32(0.5), "decay": np.float64(0.1), "is_on": np.bool_(True)}
+    own = recorded(tmp_path / "own", epochs=1, notes=notes)
+    assert own.config["notes"] == {"n": 3, "rate": 0.5, "decay": 0.1, "is_on": True}
+
+
 def test_report_and_compare_accept_a_record(tmp_path):
     own = recorded(tmp_path / "own")
     assert nb.draw_regret(own).get_lines()[0].get_ydata() == pytest.approx(100 * own.metrics["test_regret"].to_numpy())
@@ -231,6 +245,7 @@ def test_bad_input_is_refused_and_nothing_is_recorded(tmp_path, call, named):
         ({"seed": -1}, "seed"),
         ({"reference": "some"}, "some"),
         ({"notes": [1]}, "notes"),
+        ({"notes": {"rate": np.float32("nan")}}, "'rate'"),
         ({"dataset": "cifar100", "space": "nb201", "notes": {"a": [1]}}, "'a'"),
         ({"table": "nowhere"}, "nowhere"),
     ],

@@ -97,6 +97,15 @@ def test_a_journal_of_the_adapter_gives_the_record_of_its_objective(tmp_path: Pa
     assert found.lines == nb.open_run(tmp_path / "ours").lines
 
 
+def test_a_journal_of_the_adapter_has_the_budget_of_its_objective(tmp_path: Path) -> None:
+    with nb.objective("nb201", evaluations=4, epochs=200, name="mine", out=tmp_path / "ours") as objective:
+        sampler = optuna.samplers.RandomSampler(seed=0)
+        study = optuna.create_study(storage=journal(tmp_path / "my.journal"), sampler=sampler)
+        study.optimize(nb.optuna_objective(objective))
+    found = nb.study_from(tmp_path / "my.journal", "nb201", name="mine")
+    assert found.lines == nb.open_run(tmp_path / "ours").lines and list(found.feedback_repeats) == ["200"]
+
+
 @pytest.mark.parametrize("budgets", [None, (4, 12)])
 def test_trials_outside_the_bounds_of_an_objective_are_not_trainings(
     budgets: tuple[int, ...] | None, tmp_path: Path
@@ -253,6 +262,20 @@ def test_an_objective_that_is_not_the_tables_error_is_refused_unless_left_out(
     assert len(nb.study_from(tmp_path / "mine.csv.gz", "s1", losses=False).lines) == 1
 
 
+def test_a_file_without_budgets_is_read_at_a_given_budget(tmp_path: Path) -> None:
+    rows = pd.DataFrame({"evaluation": [1, 2, 3], "architecture": [5, 700, 9000]})
+    rows.to_csv(tmp_path / "mine.csv", index=False)
+    found = nb.study_from(tmp_path / "mine.csv", "nb201", epochs=200)
+    assert found.config["epochs"] == 200
+    assert found.lines == nb.study_from_frame(rows.assign(epochs=200), "nb201").lines
+    assert found.lines != nb.study_from(tmp_path / "mine.csv", "nb201").lines
+    own = nb.study_from_frame(rows.assign(epochs=12), "nb201", epochs=200)
+    assert own.lines == nb.study_from_frame(rows, "nb201").lines, "the column has priority"
+    for epochs in (13, 0, "many"):
+        with refuses(nb.UserError, epochs, options="" if epochs == 13 else "epochs"):
+            nb.study_from(tmp_path / "mine.csv", "nb201", epochs=epochs)  # type: ignore[arg-type]
+
+
 def test_csv_files_keep_the_texts_of_choices(tmp_path: Path) -> None:
     objective = nb.objective("nb201")
     archs = [objective.space[number] for number in (0, 77, 15624)]  # some choices are "none"
@@ -310,3 +333,9 @@ def test_a_file_is_given_once(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("seconds,architecture\n1,5\n")
     with refuses(nb.InvalidInputError, "a.csv", "twice"):
         nb.study_from([tmp_path / "a.csv", tmp_path / "a.csv"], "nb201")
+
+
+@pytest.mark.parametrize("path", [5, None, [5], b"a.csv"])
+def test_what_is_not_a_path_is_refused(path: Any) -> None:
+    with refuses(nb.InvalidInputError, "path", path[0] if isinstance(path, list) else repr(path)):
+        nb.study_from(path, "nb201")

@@ -265,8 +265,13 @@ def test_compare_reads_csv_files(
     assert found.results["label"].tolist() == ["random", "mine"] and found.over == "simulated-time"
     with exits(capsys, "--space"):
         cli.main(["compare", "--csv", "mine.csv"])
-    with exits(capsys, "--csv"):
-        cli.main(["compare", "random", "--space", "s1"])
+    for name, value in (("--space", "s1"), ("--epochs", "4")):
+        with exits(capsys, "--csv", name):
+            cli.main(["compare", "random", name, value])
+    with exits(capsys, "--epochs", "0"):
+        cli.main(["compare", "random", "--csv", "mine.csv:A", "--epochs", "0", "--out", "new"])
+    cli.main(["compare", "random", "--csv", "mine.csv:A", "--epochs", "4", "--out", "figure"])
+    assert pd.read_csv("figure/comparison.csv")["label"].tolist() == ["random", "A"]
     with exits(capsys, "missing.csv"):
         cli.main(["compare", "random", "--csv", "missing.csv:A", "--out", "new"])
     for label, *said in (("A,B", "'B'", "comma"), ("50%", "50%", "label"), ("random", "random", "label")):

@@ -97,6 +97,15 @@ def test_with_ignored_budgets_trainings_have_one_length_and_promotions_pay_again
     assert right == [12, 12, 12, 200, 200, 200]
 
 
+def test_with_ignored_budgets_nats_size_has_the_brackets_of_its_script():
+    found = make("bohb", "nats-size", budgets="ignored")  # a table with four budgets
+    brackets = [found.plan().plan(number) for number in range(4)]
+    assert [[count for _, count in stages] for stages in brackets] == [[9, 3, 1], [3, 1], [3], [9, 3, 1]]
+    queries = [query for query, _ in asked(found, lambda query: 0.1, 13)]
+    assert {query.epochs for query in queries} == {108} and found.used_budgets == (108,)
+    assert [query.architecture for query in queries[9:12]] == [query.architecture for query in queries[:3]]
+
+
 def test_defaults_equal_the_published_settings_of_nb201():
     own = make("bohb", "nb201").hyperparameters
     assert (own.num_samples, own.random_fraction, own.min_bandwidth, own.eta) == (4, 0.0, 0.3, 3)

@@ -17,7 +17,8 @@ class Problem(optunahub.benchmarks.BaseProblem):
     Args:
         space: the search space, such as "s1" or "nb201".
         epochs: training epochs, or several budgets for pruning. Default: full training.
-        options: options of `nb.objective`, such as `seconds=2e5`, `objective=[…]`, `bounds="flops=1e8"` or `out=…`.
+        options: options of `nb.objective`, such as `seconds=2e5`, `objective=[…]`, `bounds="flops=1e8"` or `out=…`. The
+            default limit of nb201 and nats-size is meant for trainings of 12 epochs.
 
     Attributes:
         objective: the objective, with the clock, the limits and the record.
@@ -26,7 +27,7 @@ class Problem(optunahub.benchmarks.BaseProblem):
     def __init__(self, space: str = "s1", epochs: Any = None, **options: Any) -> None:
         super().__init__()
         self.objective = nb.objective(space, **options)
-        self._train = nb.optuna_objective(self.objective, epochs)
+        self._train = nb.optuna_objective(self.objective, self.objective.epochs[-1] if epochs is None else epochs)
 
     @property
     def search_space(self) -> dict[str, optuna.distributions.BaseDistribution]:
@@ -45,5 +46,5 @@ class Problem(optunahub.benchmarks.BaseProblem):
 
     def evaluate(self, params: dict[str, Any]) -> float | tuple[float, ...]:
         """Return the cost of an architecture at full training, or all costs of several objectives."""
-        costs = self.objective(params).costs
+        costs = self.objective(params, self.objective.epochs[-1]).costs
         return costs if len(costs) > 1 else costs[0]
