@@ -18,6 +18,7 @@ from torch import nn
 import nasbench1shot1 as nb
 from nasbench1shot1.optimizer import Mixing
 from nasbench1shot1.optimizers.components.allowed import AllowedEntries
+from nasbench1shot1.runs.machine import without_tf32
 from nasbench1shot1.supernets.passes import class_scores
 
 OF_BLOCKS = {"one 3×3 convolution": (0,), "one max-pooling": (2,), "two of three": (0, 2)}
@@ -43,6 +44,7 @@ def step_of(net, mixing):
     return step
 
 
+@without_tf32()
 def measure(options, kept):
     space, generator = nb.search_space(options.space), torch.Generator().manual_seed(0)
     allowed = AllowedEntries(space)

@@ -15,6 +15,7 @@ from torch.nn import functional as F
 
 import nasbench1shot1 as nb
 from nasbench1shot1.nasbench101.supernet import ChoiceBlockCell
+from nasbench1shot1.runs.machine import without_tf32
 
 STEPS, BATCH = 8, 96
 
@@ -34,6 +35,7 @@ def fused(cell, x):
     return list(F.relu(x, inplace=True).split(widths, dim=1))
 
 
+@without_tf32()
 def main():
     torch.set_num_threads(2)
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")

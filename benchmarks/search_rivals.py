@@ -19,6 +19,7 @@ from nasbench1shot1.one_shot_search.options import search_options
 from nasbench1shot1.one_shot_search.weight_step import weight_step
 from nasbench1shot1.optimizer import Batch
 from nasbench1shot1.optimizers.sampling import SamplingOptimizer
+from nasbench1shot1.runs.machine import without_tf32
 from nasbench1shot1.supernets.weight_sharing import MIXED_BATCH, REFERENCE_IMAGES, SharedWeights
 
 IMAGES = 20_000  # of a half
@@ -37,6 +38,7 @@ STEPS_OF_EACH = 4  # in each round where architectures are sampled, which differ
 PRESETS = {"ours": "corrected", "same-maps": "original"}
 
 
+@without_tf32()
 def measure(job):
     torch.set_num_threads(job.threads)
     return {"speed": speed, "memory": memory, "weight-steps": weight_steps}[job.what](job)

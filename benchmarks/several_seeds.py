@@ -18,6 +18,7 @@ from torch.func import functional_call, grad_and_value, stack_module_state, vmap
 from torch.nn import functional as F
 
 import nasbench1shot1 as nb
+from nasbench1shot1.runs.machine import without_tf32
 
 
 def main():
@@ -34,6 +35,7 @@ def main():
         print(json.dumps({**vars(options), "seeds": seeds, **measured(seeds, options)}), flush=True)
 
 
+@without_tf32()
 def measured(seeds, options):
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     nets, images, labels, mixings = begun(seeds, options, device)

@@ -19,6 +19,7 @@ from torch import nn
 
 import nasbench1shot1 as nb
 from nasbench1shot1.optimizer import INITIAL_SPREAD
+from nasbench1shot1.runs.machine import without_tf32
 
 
 def published_step(options, device):
@@ -68,6 +69,7 @@ def timed(step, images, labels):
     return time.perf_counter() - started
 
 
+@without_tf32()
 def measure(options, device):
     generator = torch.Generator().manual_seed(1)
     images = torch.randn(options.batch_size, 3, 32, 32, generator=generator).to(device)

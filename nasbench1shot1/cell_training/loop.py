@@ -20,6 +20,7 @@ from nasbench1shot1.images.image_set import ImageSet, load_images
 from nasbench1shot1.runs.checkpoints import checked_restore
 from nasbench1shot1.runs.divergence import check_network, checked_finite
 from nasbench1shot1.runs.writer import RunWriter
+from nasbench1shot1.supernets.single_images import check_single_image
 
 CHECK_EVERY = 10  # steps between checks of the loss: on a GPU, each check waits for the device
 
@@ -114,8 +115,8 @@ def begin(x: Any, config: TrainingOptions, images: ImageSet | None = None, check
         images: the image set, if it is loaded already or replaced by random images. Default: loaded by name.
         checks_memory: whether a training that does not fit into the memory of its device is refused.
 
-    Raises UserError if the configuration does not support the architecture, images are missing, a part is smaller than
-    a batch, there are too few steps, or the training does not fit into memory.
+    Raises UserError if the configuration does not support the architecture, images are missing or too small, a part is
+    smaller than a batch, there are too few steps, or the training does not fit into memory.
     """
     device, method = torch.device(config.device), recipe(x, config)
     images = load_images(config.images) if images is None else images
@@ -125,6 +126,9 @@ def begin(x: Any, config: TrainingOptions, images: ImageSet | None = None, check
     if checks_memory:
         method.check_fits(images)
     net = method.network(images.classes, epoch_generator(config.seed, "network", 0))
+    stream = method.stream(parts.train.rows)
+    if stream.smallest_batch == 1:
+        check_single_image(net, net.forward, images.side, config.batch_size)
     if config.compile:
         net.compile()
     net = net.to(device)
@@ -135,7 +139,7 @@ def begin(x: Any, config: TrainingOptions, images: ImageSet | None = None, check
         optimizer=method.optimizer(net),
         parts=parts,
         augmentation=method.augmentation(images),
-        stream=method.stream(parts.train.rows),
+        stream=stream,
         stops=every_stop,
     )
 

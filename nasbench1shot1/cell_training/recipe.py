@@ -63,6 +63,11 @@ class Recipe(ABC):
     def __init__(self, x: Any, config: Any) -> None: ...
 
     @property
+    def has_published_network(self) -> bool:
+        """Whether the benchmark trained this network for the architecture, if it is as large as the benchmark's."""
+        return True
+
+    @property
     def folder(self) -> str:
         """A folder name that no other architecture of the benchmark has."""
         return self.name
@@ -130,6 +135,11 @@ class ShuffledStream:
         self._rows, self._batch_size, self._seed = rows, batch_size, seed
         self._pass, self._shuffled = -1, rows
 
+    @property
+    def smallest_batch(self) -> int:
+        """Number of rows in the smallest batch."""
+        return self._batch_size
+
     def batch(self, step: int) -> Tensor:
         """Return the rows of a step, 0, 1, …: int64 (batch_size,)."""
         parts, wanted, at = [], self._batch_size, step * self._batch_size
@@ -149,6 +159,11 @@ class ShuffledStream:
 
 class EpochStream(ShuffledStream):
     """A random order of all rows in every epoch; batches end with the epoch, so the last one may be smaller."""
+
+    @property
+    def smallest_batch(self) -> int:
+        """Number of rows in the last batch of an epoch."""
+        return len(self._rows) % self._batch_size or self._batch_size
 
     def batch(self, step: int) -> Tensor:
         """Return the rows of a step, 0, 1, …: int64 (batch_size,) or, at the end of an epoch, the remaining rows."""

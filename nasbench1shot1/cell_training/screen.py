@@ -13,6 +13,7 @@ from nasbench1shot1.cell_training.record import Training
 from nasbench1shot1.ground.notebooks import console_or_new
 from nasbench1shot1.ground.progress import ProgressDisplay
 from nasbench1shot1.ground.text import counted, duration, line_printer, percent, row_printer
+from nasbench1shot1.runs.machine import wait_for
 from nasbench1shot1.runs.options import required
 
 HEADING = "epochs    step   batch loss   train   validation     test      time"
@@ -131,6 +132,7 @@ def _seconds_per_batch(state: TrainingState, trains: bool = True) -> float:
         else:
             with torch.inference_mode():
                 state.logits(images[:size], compiled=False)
+        wait_for(state.device)
         return time.perf_counter() - started
 
     seconds(part)  # the first pass warms up

@@ -175,7 +175,7 @@ class TrainingKind(Kind[TrainingOptions, "TrainingState", Training, RunWriter[Tr
             "images_sha256": parts.train.images.sha256,
             "parts": parts.description,
             "steps": state.stops[-1].step,
-            "is_protocol": parts.is_official and options.is_published(),
+            "is_protocol": parts.is_official and options.is_published() and state.recipe.has_published_network,
         }
         assert facts.keys() == options.record().FACTS.keys()
         return Begun(state, facts, {} if "architecture" in facts else {"architecture": architecture_text(network)})

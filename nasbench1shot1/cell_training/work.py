@@ -13,7 +13,7 @@ from nasbench1shot1.cell_training.options import TrainingOptions
 from nasbench1shot1.cell_training.screen import remaining_seconds
 from nasbench1shot1.images.stand_ins import images_for_planning
 from nasbench1shot1.runs.counting import OperationCounter, size_of
-from nasbench1shot1.runs.machine import cpu_threads
+from nasbench1shot1.runs.machine import computing, cpu_threads
 from nasbench1shot1.runs.work import Flops, Work, memory_needs
 
 MOST_NETWORKS = 4
@@ -60,7 +60,7 @@ def seconds_of_training(x: Any, config: TrainingOptions) -> float:
 
     Raises UserError if the training could not begin for another reason.
     """
-    with cpu_threads(config.threads):
+    with computing(config.threads):
         return remaining_seconds(begin(x, config, images_for_planning(config.images)))
 
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from nasbench1shot1.ground.arguments import positive_number
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.ground.text import counted
-from nasbench1shot1.nasbench101.cell import OPERATIONS, Cell
+from nasbench1shot1.nasbench101.cell import OPERATIONS, Cell, graph_hash
 
 CONV3X3, CONV1X1, MAXPOOL3X3 = OPERATIONS
 KERNEL_SIZES = {CONV3X3: 3, CONV1X1: 1}
@@ -131,7 +131,7 @@ def multiply_adds(x: Any, skeleton: Skeleton | None = None, side: int = 32) -> i
     matrix = cell.matrix.tolist()
     total = STEM_KERNEL_SIZE**2 * IMAGE_CHANNELS * skeleton.stem_channels * side**2
     for place, count in skeleton.counted_places():
-        side //= 2 if place.halves else 1
+        side = -(-side // 2) if place.halves else side  # max-pooling rounds up
         convolutions = _cell_convolutions(matrix, cell.ops, place)
         total += count * side**2 * sum(size**2 * before * after for before, after, size in convolutions)
     return total + skeleton.last_channels * skeleton.classes
@@ -195,3 +195,19 @@ def in_nasbench101_numbering(cell: Cell) -> Cell:
     if not cell.is_valid:
         raise InvalidInputError(f"{cell!r} is not in NAS-Bench-101, which only numbers its own cells")
     return Cell.from_encoding(int(canonicalise(np.array([cell.encoding], np.uint64))[0]))
+
+
+def has_nasbench101_channels(cell: Cell, skeleton: Skeleton) -> bool:
+    """Return whether a cell's network has the numbers of channels of its network in NAS-Bench-101's numbering.
+
+    Raises InvalidInputError if the cell is not in NAS-Bench-101, or has too few channels, as `vertex_channels`.
+    """
+    official = in_nasbench101_numbering(cell)
+    widths = {place.out_channels for place, _ in skeleton.counted_places()}
+    return all(_hash_with_channels(cell, width) == _hash_with_channels(official, width) for width in widths)
+
+
+def _hash_with_channels(cell: Cell, width: int) -> str:
+    """Return the hash of a cell whose labels also state the channels of the inner vertices."""
+    inner = list(zip(vertex_channels(cell.matrix.tolist(), width), cell.ops, strict=True))[1:-1]
+    return graph_hash(cell.matrix, [-1, *(len(OPERATIONS) * c + OPERATIONS.index(op) for c, op in inner), -2])

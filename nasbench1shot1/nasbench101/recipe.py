@@ -15,7 +15,7 @@ from nasbench1shot1.ground.text import counted
 from nasbench1shot1.images.data_sets import CIFAR10
 from nasbench1shot1.images.image_set import ImageSet
 from nasbench1shot1.images.splits import VALIDATION_START
-from nasbench1shot1.nasbench101.cost import as_cell, multiply_adds, parameter_count
+from nasbench1shot1.nasbench101.cost import as_cell, has_nasbench101_channels, multiply_adds, parameter_count
 from nasbench1shot1.nasbench101.network import CellNetwork, build_network
 from nasbench1shot1.nasbench101.training_options import TrainingConfig
 
@@ -38,6 +38,14 @@ class CellRecipe(Recipe):
         self.name = f"cell-{self.cell.hash[:8]}"
         self.identity = {"matrix": self.cell.matrix.tolist(), "ops": list(self.cell.ops)}
         self.facts = {"cell_hash": self.cell.hash, **self.identity}
+
+    @property
+    def has_published_network(self) -> bool:
+        """Whether the vertices have the channels that they have in NAS-Bench-101; also for cells that it lacks."""
+        config = self._config
+        if config.numbering == "nasbench101" or not self.cell.is_valid:
+            return True
+        return has_nasbench101_channels(self.cell, config.skeleton(CIFAR10.classes))
 
     @property
     def folder(self) -> str:

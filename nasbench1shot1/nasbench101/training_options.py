@@ -9,7 +9,7 @@ from nasbench1shot1.cell_training.record import COMMON_FACTS, Training
 from nasbench1shot1.nasbench101.benchmark import BENCHMARK
 from nasbench1shot1.nasbench101.cell import Cell
 from nasbench1shot1.nasbench101.cost import Skeleton, as_cell
-from nasbench1shot1.runs.options import MOST_EPOCHS, Range
+from nasbench1shot1.runs.options import MOST_EPOCHS, RATE, Range
 
 SCALES: dict[str, dict[str, Any]] = {
     "full": {},
@@ -35,7 +35,7 @@ class TrainingConfig(TrainingOptions):
     SCALES = SCALES
     PUBLISHED = (
         "stem_channels", "stacks", "cells_per_stack", "batch_size", "learning_rate", "momentum", "rms_decay",
-        "rms_epsilon", "weight_decay", "batch_norm_momentum",
+        "rms_epsilon", "weight_decay", "batch_norm_momentum", "precision",
     )  # fmt: skip
     RECIPE = "nasbench1shot1.nasbench101.recipe:CellRecipe"
     RECORD = "nasbench1shot1.nasbench101.training_options:CellTraining"
@@ -50,13 +50,13 @@ class TrainingConfig(TrainingOptions):
     """Number of cells per stack."""
     numbering: Literal["given", "nasbench101"] = "given"
     """Order of the vertices: as in the cell (given), or as NAS-Bench-101 trained that cell (nasbench101)."""
-    learning_rate: Annotated[float, Range(0)] = 0.2
+    learning_rate: Annotated[float, RATE] = 0.2
     """Initial learning rate; a cosine schedule lowers it to zero, per step. The very first step has rate zero."""
     rms_decay: Annotated[float, Range(0, 1)] = 0.9
     """Decay of RMSProp's moving average of squared gradients."""
     rms_epsilon: Annotated[float, Range(0)] = 1.0
     """Constant added to RMSProp's moving average before the square root."""
-    weight_decay: Annotated[float, Range(0)] = 1e-4
+    weight_decay: Annotated[float, RATE] = 1e-4
     """L2 coefficient λ: adds λ · ½ Σ p² to the loss."""
     batch_norm_momentum: Annotated[float, Range(0, 1)] = 0.003
     """Weight of a new batch in batch-norm's running statistics; 0.003 is TensorFlow's 0.997."""

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.supernets.layers import BATCH_NORM_EPSILON, BatchNorm2d, total
 
 BATCH_NORM_MOMENTUM = 0.1
@@ -51,8 +52,22 @@ class ResidualBlock(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """(N, in_channels, H, W) → (N, out_channels, H / 2, W / 2)."""
-        shortcut: Tensor = self.shortcut(F.avg_pool2d(x, kernel_size=2, stride=2))
+        shortcut: Tensor = self.shortcut(halve(x))
         return shortcut + self.conv_b(self.conv_a(x))  # type: ignore[no-any-return]
+
+
+def halve(x: Tensor) -> Tensor:
+    """Return 2×2 average pooling, (N, C, H, W) → (N, C, H / 2, W / 2).
+
+    Raises InvalidInputError for an odd side: pooling would round it down, but convolutions of stride 2 round it up.
+    """
+    height, width = x.shape[2:]
+    if height % 2 or width % 2:
+        raise InvalidInputError(
+            f"a residual block cannot halve feature maps of {height} × {width} pixels: use images whose sides are "
+            "multiples of 4"
+        )
+    return F.avg_pool2d(x, kernel_size=2, stride=2)
 
 
 def batch_norm(channels: int, affine: bool = True) -> BatchNorm2d:

@@ -26,6 +26,7 @@ from nasbench1shot1.nasbench201.cost import STAGES, edge_parameter_count, multip
 from nasbench1shot1.nasbench201.network import EdgeNetwork, build_edge_network
 from nasbench1shot1.nasbench201.numbering import index_of_valid
 from nasbench1shot1.nasbench201.training_options import EdgeTrainingConfig, NATSTrainingConfig
+from nasbench1shot1.supernets.places import check_halvings
 
 COPIES = 3  # weights, gradients, and SGD's momentum
 
@@ -61,7 +62,12 @@ class NATSRecipe(Recipe):
         """Return the official index of an architecture."""
 
     def parts(self, images: ImageSet) -> Parts:
-        """Divide an image set; a complete data set is divided as in NAS-Bench-201."""
+        """Divide an image set; a complete data set is divided as in NAS-Bench-201.
+
+        Raises InvalidInputError if the images do not belong to the data set, a class has too few of them, or they
+        cannot be halved twice.
+        """
+        check_halvings(images.side, STAGES - 1)
         return divide(images, self._options.dataset or "cifar10-valid")
 
     def stops(self, images: int) -> list[Stop]:
@@ -115,13 +121,8 @@ class EdgeRecipe(NATSRecipe):
         outputs = config.cells_per_stage * stage_outputs(config.channels, STAGES, images.side)
         check_network_fits(config, ("channels", "cells_per_stage"), parameters, COPIES, outputs)
 
-    def flops(self, images: ImageSet) -> int | None:
-        """Return the FLOPs as NAS-Bench-201's files count them: multiply-adds, and one for each class.
-
-        None if the side of the images is not a multiple of 4.
-        """
-        if images.side % 4:
-            return None
+    def flops(self, images: ImageSet) -> int:
+        """Return the FLOPs as NAS-Bench-201's files count them: multiply-adds, and one for each class."""
         config = self._options
         sizes = config.channels, config.cells_per_stage, images.classes
         return multiply_adds(self.architecture.operations, *sizes, images.side) + images.classes

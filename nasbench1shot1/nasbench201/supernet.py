@@ -180,7 +180,9 @@ class ResidualStages:
 
     def places(self, cell_width: CellWidth, side: int = 32) -> Iterator[Place]:
         """Yield the stem, three stages with a residual block between them, and the head."""
-        return doubling_stages(self._channels, self._cells, cell_width, side, reduction_widens=True)
+        return doubling_stages(
+            self._channels, self._cells, cell_width, side, reduction_widens=True, halves_exactly=True
+        )
 
     def layer(self, place: Place) -> nn.Module:
         """Return a 3×3 convolution with batch-norm, or a basic residual block of stride 2."""

@@ -7,7 +7,7 @@ from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.cell_training.options import TrainingOptions
 from nasbench1shot1.cell_training.record import COMMON_FACTS, Training
 from nasbench1shot1.nasbench201.benchmark import BENCHMARK
-from nasbench1shot1.runs.options import MOST_EPOCHS, Range
+from nasbench1shot1.runs.options import MOST_EPOCHS, RATE, Range
 
 Dataset = Literal["cifar10-valid", "cifar10", "cifar100", "ImageNet16-120"]
 SCALES: dict[str, dict[str, Any]] = {
@@ -21,16 +21,16 @@ SCALES: dict[str, dict[str, Any]] = {
 class NATSTrainingConfig(TrainingOptions):
     """The options for training an architecture of one of NATS-Bench's spaces; the defaults are the protocol's."""
 
-    PUBLISHED: ClassVar[tuple[str, ...]] = ("batch_size", "learning_rate", "momentum", "weight_decay")
+    PUBLISHED: ClassVar[tuple[str, ...]] = ("batch_size", "learning_rate", "momentum", "weight_decay", "precision")
 
     dataset: Dataset | None = None
     """cifar10-valid: train on half of CIFAR-10's training images and validate on the rest; cifar10: train on all;
     cifar100, ImageNet16-120: train on all, validate on half of the test images. Default: cifar10-valid, or --images."""
-    learning_rate: Annotated[float, Range(0)] = 0.1
+    learning_rate: Annotated[float, RATE] = 0.1
     """Initial learning rate; a cosine schedule lowers it after every epoch, and would reach zero after the last."""
     momentum: Annotated[float, Range(0, 1)] = 0.9
     """Momentum of SGD, in Nesterov's form."""
-    weight_decay: Annotated[float, Range(0)] = 5e-4
+    weight_decay: Annotated[float, RATE] = 5e-4
     """L2 coefficient λ: adds λ · ½ Σ p² to the loss."""
     evaluate_every: Annotated[int | None, Range(1)] = 1
     """Evaluate every N epochs, and after the last; the benchmark evaluated after every epoch."""

@@ -38,9 +38,9 @@ class WidthRecipe(NATSRecipe):
         outputs = sum(width * (images.side >> stage) ** 2 for stage, width in enumerate((first, second, third)))
         check_network_fits(self._options, (), parameters, COPIES, outputs)
 
-    def flops(self, images: ImageSet) -> int | None:
-        """Return the FLOPs as NATS-Bench's files count them; None if the side of the images is not a multiple of 4."""
-        return None if images.side % 4 else flops(self.architecture.widths, images.classes, images.side)
+    def flops(self, images: ImageSet) -> int:
+        """Return the FLOPs as NATS-Bench's files count them."""
+        return flops(self.architecture.widths, images.classes, images.side)
 
     def network(self, classes: int, generator: torch.Generator) -> WidthNetwork:
         """Return the architecture's network."""

@@ -23,7 +23,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from nasbench1shot1.ground.errors import InvalidInputError, option
-from nasbench1shot1.nasbench201.layers import BATCH_NORM_MOMENTUM
+from nasbench1shot1.nasbench201.layers import BATCH_NORM_MOMENTUM, halve
 from nasbench1shot1.nats_size.architecture import WIDTHS, WidthArchitecture, layer_rows
 from nasbench1shot1.space import Place
 from nasbench1shot1.supernets.batch_norm import has_long_sums
@@ -45,7 +45,7 @@ class LayerWidth:
 
     Attributes:
         channels: number of computed channels, the first ones of the layer.
-        factor: multiplies feature maps, (1 or N, 1 or channels, 1, 1); None: nothing.
+        factor: multiplies feature maps, (1 or N, 1 or channels, 1, 1), on any device; None: nothing.
         pair: the two widths that are interpolated; None: none.
         shares: their mixing weights, (2,).
     """
@@ -61,11 +61,11 @@ class LayerWidth:
             largest = max(self.pair)
             y = interpolate(x[:, :largest], self.pair, self.shares)
             return y if largest == x.shape[1] else F.pad(y, (0, 0, 0, 0, 0, x.shape[1] - largest))
-        return x if self.factor is None else x * self.factor.to(x.dtype)
+        return x if self.factor is None else x * self.factor.to(x)
 
     def scale(self, features: Tensor) -> Tensor:
         """Mask the features of the classifier, (N, channels) → (N, channels)."""
-        return features if self.factor is None else features * self.factor.to(features.dtype)[:, :, 0, 0]
+        return features if self.factor is None else features * self.factor.to(features)[:, :, 0, 0]
 
 
 def layer_width(weights: Tensor | None, chosen: Chosen, is_sliced: bool) -> LayerWidth:
@@ -346,7 +346,7 @@ class WidthReduction(WidthPlace):
         width = self.own_width(*arguments)
         inner = self.conv_a(x, width.channels)
         inner = width.apply(inner) if self._is_masked else inner
-        shortcut = prefix_conv(self.shortcut, F.avg_pool2d(x, kernel_size=2, stride=2), width.channels)
+        shortcut = prefix_conv(self.shortcut, halve(x), width.channels)
         return width.apply(shortcut + self.conv_b(inner, width.channels))
 
 
@@ -368,7 +368,8 @@ class SizeStages:
 
     def places(self, cell_width: CellWidth, side: int = 32) -> Iterator[Place]:
         """Yield the stem, three stages with a residual block between them, and the head; all have 64 channels."""
-        for place in doubling_stages(LARGEST, CELLS, cell_width, side, reduction_widens=True):
+        places = doubling_stages(LARGEST, CELLS, cell_width, side, reduction_widens=True, halves_exactly=True)
+        for place in places:
             before = place.in_channels if place.kind == "stem" else LARGEST
             yield place._replace(in_channels=before, out_channels=LARGEST, channels=LARGEST)
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from nasbench1shot1 import registry
 from nasbench1shot1.ground.errors import InvalidInputError, option, switch
@@ -19,9 +19,10 @@ from nasbench1shot1.one_shot_search.state import SearchState, global_generators,
 from nasbench1shot1.optimizer import OneShotOptimizer
 from nasbench1shot1.phases import Phase
 from nasbench1shot1.space import OneShotSpace
-from nasbench1shot1.supernets.layers import BatchNorm2d, check_partial, normalised_by
+from nasbench1shot1.supernets.layers import BatchNorm2d, check_partial
 from nasbench1shot1.supernets.presets import PRESETS, preset_of
-from nasbench1shot1.supernets.supernet import Supernet, to_tensors
+from nasbench1shot1.supernets.single_images import check_single_image, has_single_image, whole_pass
+from nasbench1shot1.supernets.supernet import Supernet
 
 if TYPE_CHECKING:
     from nasbench1shot1.tables.table import Table
@@ -222,13 +223,9 @@ def check_single_images(
         side: height and width of the images in pixels.
         make_net: returns the search's supernet; called only if a batch has a single image.
     """
-    if not any(_has_batch_of_one(config, phase, halves) for phase in phases) or _fewest_pixels(make_net(), side) > 1:
-        return
-    raise InvalidInputError(
-        f"with {option('batch_size', config.batch_size)}, a training batch has a single image, whose {side} × {side} "
-        f"pixels the supernet reduces to one, too few for batch-norm: choose another {option('batch_size')} or "
-        f"{option('images_per_half')}, or larger images"
-    )
+    if any(_has_batch_of_one(config, phase, halves) for phase in phases):
+        net = make_net()
+        check_single_image(net, whole_pass(net), side, config.batch_size, "images_per_half")
 
 
 def _has_batch_of_one(config: SearchConfig, phase: Phase, halves: Split) -> bool:
@@ -237,24 +234,7 @@ def _has_batch_of_one(config: SearchConfig, phase: Phase, halves: Split) -> bool
     own_batches = phase.moves_parameters and not config.draw_with_replacement
     size = config.batch_size + phase.batch_increase
     of_halves = (for_weights, for_architecture) if own_batches else (for_weights,)
-    return size == 1 or any(len(rows) % size == 1 for rows in of_halves)
-
-
-@torch.no_grad()
-def _fewest_pixels(net: Supernet, side: int) -> int:
-    """Return the smallest number of values per channel that a batch-norm layer of a supernet gets from one image."""
-    pixels, device = [2], net.classifier.weight.device
-
-    def note(layer: BatchNorm2d, x: Tensor) -> Tensor:
-        pixels.append(x[0, 0].numel())
-        return x
-
-    weights = to_tensors(net.space.one_hot(net.space.sample(np.random.default_rng(0))), device)
-    net.eval()  # layers of a user's own cell must not change their buffers
-    with normalised_by(net, note):
-        net.forward(torch.zeros(1, 3, side, side, device=device), weights)
-    net.train()
-    return min(pixels)
+    return any(has_single_image(len(rows), size) for rows in of_halves)
 
 
 def largest_settings(config: SearchConfig, phases: Sequence[Phase]) -> SearchConfig:

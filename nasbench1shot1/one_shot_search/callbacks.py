@@ -13,7 +13,7 @@ from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.ground.errors import InvalidInputError, UserError, option
 from nasbench1shot1.ground.files import write_error
 from nasbench1shot1.one_shot_search.record import EVENTS, Run, flatten_datasets, open_search
-from nasbench1shot1.runs.machine import cpu_threads
+from nasbench1shot1.runs.machine import computing
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,8 +28,9 @@ if TYPE_CHECKING:
 class Epoch:
     """A recorded epoch of a search, as callbacks see it; nothing in it can change the search.
 
-    After each call, the search restores PyTorch's random generators, number of threads, gradient mode, default dtype
-    and default device. Other global settings of PyTorch, such as inference mode, are the callback's responsibility.
+    After each call, the search restores PyTorch's random generators, number of threads, TF32 settings, gradient mode,
+    default dtype and default device. Other global settings of PyTorch, such as inference mode, are the callback's
+    responsibility.
 
     Attributes:
         folder: the run's folder; metrics.jsonl already has the epoch.
@@ -80,10 +81,10 @@ class CallbackReporter:
 
 @contextmanager
 def _isolated() -> Iterator[None]:
-    """Restore PyTorch's random generators, threads, gradient mode, default dtype and default device afterwards."""
+    """Restore the settings of PyTorch that `Epoch` lists afterwards."""
     import torch
 
-    with torch.random.fork_rng(), cpu_threads(None), torch.set_grad_enabled(torch.is_grad_enabled()):
+    with torch.random.fork_rng(), computing(None), torch.set_grad_enabled(torch.is_grad_enabled()):
         before = torch.empty(0)  # has the default dtype and device
         try:
             yield

@@ -23,7 +23,7 @@ from nasbench1shot1.one_shot_search.measurements import MOST_ITERATIONS, cell_al
 from nasbench1shot1.one_shot_search.meters import Amount, Clock, Meter
 from nasbench1shot1.one_shot_search.options import SearchOptions
 from nasbench1shot1.one_shot_search.state import SearchState
-from nasbench1shot1.runs.machine import cpu_threads
+from nasbench1shot1.runs.machine import computing
 from nasbench1shot1.supernets.supernet import Supernet
 from nasbench1shot1.supernets.weight_sharing import MIXED_BATCH
 from nasbench1shot1.supernets.widening import set_partial_channels
@@ -36,7 +36,7 @@ def seconds_per_epoch(options: SearchOptions) -> float:
     begin for another reason, for example because its table is missing.
     """
     config = options.common
-    with cpu_threads(config.threads):
+    with computing(config.threads):
         state = begin(options, images_for_planning(config.images))
         constrain(state)
         return float(cost_of_epochs(state, range(1, config.epochs + 1), Clock())) / config.epochs
@@ -50,7 +50,7 @@ def seconds_to_score(options: SearchOptions, architectures: int, images: int) ->
         architectures: number of architectures.
         images: number of images on which each architecture is scored.
     """
-    with cpu_threads(options.common.threads):
+    with computing(options.common.threads):
         state = begin(options, images_for_planning(options.common.images))
         return float(cost_to_score(state, [(architectures, images)], Clock()))
 

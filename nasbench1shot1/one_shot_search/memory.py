@@ -1,7 +1,6 @@
 """The size of a supernet, and whether its search fits into memory; the network is not built."""
 
 from collections import Counter
-from functools import partial
 from typing import NamedTuple
 
 import torch
@@ -11,7 +10,7 @@ from nasbench1shot1.one_shot_search.options import SearchConfig
 from nasbench1shot1.runs.machine import check_memory
 from nasbench1shot1.space import OneShotSpace
 from nasbench1shot1.supernets.presets import Preset, preset_of
-from nasbench1shot1.supernets.supernet import cell_class, make_skeleton
+from nasbench1shot1.supernets.supernet import cell_class, make_skeleton, places_of
 
 COPIES = 3  # weights, gradients and momentum; the checkpoint needs as much again while it is written
 MOST_CHANNELS = MOST_CELLS = 10**6  # larger numbers are not counted exactly, because no memory holds them
@@ -30,7 +29,8 @@ def check_fits(config: SearchConfig, space: OneShotSpace, classes: int = 10, sid
         when: words for the message that name the part of the search with these options, such as " in its last phase".
 
     Raises:
-        InvalidInputError: the estimate exceeds the memory, or `partial_channels` does not divide the channels.
+        InvalidInputError: the estimate exceeds the memory, `partial_channels` does not divide the channels, or the
+            layers do not support images of this size.
     """
     k = config.partial_channels
     channels = config.channels if config.channels % k else min(config.channels, max(MOST_CHANNELS // k, 1) * k)
@@ -75,11 +75,11 @@ def supernet_size(
 
     `side` is the height and width of an image in pixels.
 
-    Raises InvalidInputError if `partial_channels` does not divide the channels.
+    Raises InvalidInputError if `partial_channels` does not divide the channels, or the layers do not support images of
+    this size.
     """
     skeleton, cell = make_skeleton(space, channels, cells, preset), cell_class(space)
-    places = skeleton.places(partial(cell.output_width, space), side)
-    alike = Counter(place._replace(number=0) for place in places)
+    alike = Counter(place._replace(number=0) for place in places_of(space, skeleton, side))
     parameters = activations = 0
     with torch.device("meta"):  # nothing is allocated
         for place, times in alike.items():

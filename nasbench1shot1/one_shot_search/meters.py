@@ -16,6 +16,7 @@ from nasbench1shot1.one_shot_search.state import SearchState
 from nasbench1shot1.optimizer import Mixing, OneShotOptimizer
 from nasbench1shot1.probability import preferred_within
 from nasbench1shot1.runs.counting import OperationCounter, count_flops, size_of
+from nasbench1shot1.runs.machine import wait_for
 
 Amount = Any
 """A number, or an array of numbers: what a `Meter` measures."""
@@ -98,13 +99,13 @@ class Clock:
 
         If a step of Λ follows only some steps of the weights, all steps up to the next step of Λ are timed.
         """
-        is_cuda, steps, period = state.images.images.is_cuda, state.steps(epoch), _period(state, epoch)
+        steps, period = state.steps(epoch), _period(state, epoch)
         several = period * -(-TIMED_STEPS // period)
         is_short = steps < 1 + several  # then a whole epoch is timed after another one
         untimed, several = (steps, steps) if is_short else (1, several)
         images, started = 0, 0.0
         for number, step in enumerate(_endless(state, epoch), start=1 - untimed):
-            _wait_for_device(is_cuda)
+            wait_for(state.method.device)
             if number == 0:
                 started = time.perf_counter()
             elif number > 0:
@@ -229,8 +230,3 @@ def _period(state: SearchState, epoch: int) -> int:
 
 def _endless(state: SearchState, epoch: int) -> Iterator[Step]:
     return chain.from_iterable(training_steps(state, epoch) for _ in count())
-
-
-def _wait_for_device(is_cuda: bool) -> None:
-    if is_cuda:
-        torch.cuda.synchronize()

@@ -26,13 +26,14 @@ from nasbench1shot1.images.stand_ins import images_for_planning
 from nasbench1shot1.proxy_training.record import ProxyConfig, ProxyTrainings
 from nasbench1shot1.runs.checkpoints import checked_restore
 from nasbench1shot1.runs.divergence import check_network, checked_finite
-from nasbench1shot1.runs.machine import cpu_threads
+from nasbench1shot1.runs.machine import computing, wait_for
 from nasbench1shot1.runs.schedules import cosine
 from nasbench1shot1.runs.writer import RunWriter
 from nasbench1shot1.space import OneShotSpace
 from nasbench1shot1.supernets.passes import Mixing, class_scores
 from nasbench1shot1.supernets.presets import PRESETS
-from nasbench1shot1.supernets.supernet import Supernet
+from nasbench1shot1.supernets.single_images import check_single_image, has_single_image, whole_pass
+from nasbench1shot1.supernets.supernet import Supernet, check_side, make_skeleton
 
 VALIDATION_BATCH = 500  # images; with fixed batch-norm statistics, the batch size only affects rounding
 TIMED = 4  # architectures, because their depths and operations differ
@@ -120,8 +121,8 @@ def begin(config: ProxyConfig, images: ImageSet | None = None) -> ProxyState:
         config: the configuration.
         images: the image set, if it is loaded already or replaced by random images. Default: loaded by name.
 
-    Raises UserError if the space is unknown or has too few architectures, if images are missing, or if a batch has more
-    images than the weight half.
+    Raises UserError if the space is unknown or has too few architectures, if images are missing or of a size that the
+    network does not support, or if a batch has more images than the weight half, or a single image of too few pixels.
     """
     space = registry.one_shot(registry.search_space(config.space))
     images = load_images(config.images) if images is None else images
@@ -132,7 +133,12 @@ def begin(config: ProxyConfig, images: ImageSet | None = None) -> ProxyState:
             f"{option('batch_size', config.batch_size)} is more than the {len(halves.weights):,} training images: "
             "lower it, or use more images"
         )
-    return ProxyState(config, space, sample(space, config), images.to(torch.device(config.device)), halves)
+    state = ProxyState(config, space, sample(space, config), images.to(torch.device(config.device)), halves)
+    check_side(space, make_skeleton(space, config.channels, config.cells, PRESETS[config.preset]), images.side)
+    if has_single_image(len(halves.weights), config.batch_size):
+        net = state.network(0)
+        check_single_image(net, whole_pass(net), images.side, config.batch_size, "images_per_half")
+    return state
 
 
 def sample(space: OneShotSpace, config: ProxyConfig) -> list[Architecture]:
@@ -243,7 +249,7 @@ def seconds_per_architecture(config: ProxyConfig) -> float:
     Random images stand in for an official data set that is not installed. Raises UserError if the trainings cannot
     begin for another reason.
     """
-    with cpu_threads(config.threads):
+    with computing(config.threads):
         state = begin(config, images_for_planning(config.images))
         numbers = range(min(TIMED, config.architectures))
         return sum(_seconds(state, number) for number in numbers) / len(numbers)
@@ -264,6 +270,5 @@ def _seconds(state: ProxyState, number: int) -> float:
 
 
 def _now(state: ProxyState) -> float:
-    if state.config.device.startswith("cuda"):
-        torch.cuda.synchronize()
+    wait_for(state.config.device)
     return time.perf_counter()

@@ -1,4 +1,4 @@
-"""The machine of a run: its device, CPU threads and memory, and the environment that environment.json records."""
+"""The machine of a run: its device, threads, float32 and memory, and the environment that environment.json records."""
 
 import os
 import platform
@@ -6,10 +6,13 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from nasbench1shot1.ground.errors import InvalidInputError, option, quoted_option, unknown_name
 from nasbench1shot1.runs.options import Form, Range
+
+if TYPE_CHECKING:
+    import torch
 
 MOST_THREADS = 8 * (os.cpu_count() or 1)
 """Maximum number of CPU threads that a new run on this machine may ask for."""
@@ -93,6 +96,43 @@ def cpu_threads(count: int | None) -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
+
+
+@contextmanager
+def without_tf32() -> Iterator[None]:
+    """Inside the context, GPUs compute convolutions and matrix products of float32 in float32.
+
+    By default, PyTorch lets GPUs since Ampere round the inputs of convolutions to TF32, which has 10 bits of mantissa.
+    The context restores the previous settings in any case.
+    """
+    import torch
+
+    backends: Any = torch.backends
+    name, exact = ("fp32_precision", "ieee") if hasattr(backends.cudnn, "conv") else ("allow_tf32", False)  # before 2.9
+    settings = (getattr(backends.cudnn, "conv", backends.cudnn), backends.cuda.matmul)
+    before = [getattr(setting, name) for setting in settings]
+    for setting in settings:
+        setattr(setting, name, exact)
+    try:
+        yield
+    finally:
+        for setting, value in zip(settings, before, strict=True):
+            setattr(setting, name, value)
+
+
+@contextmanager
+def computing(threads: int | None) -> Iterator[None]:
+    """Compute as runs do: with a number of CPU threads, as in `cpu_threads`, and `without_tf32`."""
+    with cpu_threads(threads), without_tf32():
+        yield
+
+
+def wait_for(device: "str | torch.device") -> None:
+    """Wait until a GPU has computed everything; returns at once for the CPU."""
+    import torch
+
+    if torch.device(device).type == "cuda":
+        torch.cuda.synchronize(device)
 
 
 def check_memory(needed: int, device: str, what: str, advice: str) -> None:

@@ -67,6 +67,10 @@ class Range:
         return f"between {self.least:,} and {self.most:,}"
 
 
+RATE = Range(0, 1e38)
+"""The range of learning rates and weight decays, which PyTorch's optimizers convert to float32."""
+
+
 @dataclass(frozen=True)
 class Form:
     """How help writes the values of an option whose type does not show it.

@@ -12,7 +12,7 @@ from nasbench1shot1.ground.notebooks import console_or_new
 from nasbench1shot1.runs.folder import CONFIG, check_facts, description
 from nasbench1shot1.runs.kind import Begun, Kind
 from nasbench1shot1.runs.lifecycle import check_is_new, existing_run, new_run
-from nasbench1shot1.runs.machine import check_recorded_device, check_threads, cpu_threads, environment
+from nasbench1shot1.runs.machine import check_recorded_device, check_threads, computing, environment
 from nasbench1shot1.runs.overwriting import moved_aside, replace_advice
 from nasbench1shot1.runs.record import RunRecord
 from nasbench1shot1.runs.writer import RunWriter
@@ -75,7 +75,7 @@ def start_run(
 ) -> Record:
     """Run with resolved options in a new folder; arguments and errors as for `run`."""
     check_threads(options.threads)
-    with _threads(options.threads):
+    with _computing(options.threads):
         begun = kind.begin(options, None)  # first, because errors in options come before errors about the folder
         with moved_aside(folder, overwrite, kind.REPLACES) as recorded:
             _check_is_no_other(kind, folder, options)
@@ -104,7 +104,7 @@ def resume_run(
             found = kind.open(folder)
             check_recorded_device(folder, found.config.get("device"))
             options = kind.resumed_options(found, given, allow_module)
-            with _threads(options.threads):
+            with _computing(options.threads):
                 begun = kind.begin(options, found)
                 check_facts(folder, found.config, begun.facts)
                 if not found.HAS_CHECKPOINTS and found.is_finished:
@@ -114,9 +114,9 @@ def resume_run(
                 return _finish(kind, begun, writer, console)
 
 
-def _threads(count: int | None) -> AbstractContextManager[None]:
-    """Return a context that uses a number of CPU threads; without a number, PyTorch is not needed."""
-    return nullcontext() if count is None else cpu_threads(count)
+def _computing(threads: int | None) -> AbstractContextManager[None]:
+    """Return a context in which PyTorch computes a run; without a number of CPU threads, PyTorch is not needed."""
+    return nullcontext() if threads is None else computing(threads)
 
 
 def _finish(

@@ -64,6 +64,12 @@ def normalised_by(module: nn.Module, statistics: Callable[[BatchNorm2d, Tensor],
         yield
 
 
+def untracked_norms(module: nn.Module) -> list[BatchNorm2d]:
+    """Return every `BatchNorm2d` of a module that has no running statistics."""
+    norms = (layer for layer in module.modules() if isinstance(layer, BatchNorm2d))
+    return [layer for layer in norms if layer.running_mean is None]
+
+
 def other_buffers(module: nn.Module) -> dict[str, Tensor]:
     """Return, by name, the buffers that are not statistics of a `BatchNorm2d`; a user's own cell may have some."""
     return {

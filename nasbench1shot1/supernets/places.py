@@ -5,6 +5,7 @@ from typing import Any, Protocol
 
 from torch import Tensor, nn
 
+from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.space import Place
 from nasbench1shot1.supernets.presets import Preset
 
@@ -24,6 +25,8 @@ class Skeleton(Protocol):
         Args:
             cell_width: a function that returns the number of output channels of a cell.
             side: height and width of the images in pixels.
+
+        Raises InvalidInputError if the layers do not support images of this size.
         """
 
     def layer(self, place: Place) -> nn.Module:
@@ -43,7 +46,14 @@ class Skeleton(Protocol):
 
 
 def doubling_stages(
-    channels: int, cells: int, cell_width: CellWidth, side: int, *, reduction_widens: bool, padding: int = 0
+    channels: int,
+    cells: int,
+    cell_width: CellWidth,
+    side: int,
+    *,
+    reduction_widens: bool,
+    padding: int = 0,
+    halves_exactly: bool = False,
 ) -> Iterator[Place]:
     """Yield the places of NAS-Bench-101 and NAS-Bench-201: three stages, each with twice the width at half the size.
 
@@ -53,11 +63,16 @@ def doubling_stages(
         cell_width, side: as in `Skeleton.places`.
         reduction_widens: whether a reduction doubles the channels; if not, the first cell of the next stage does.
         padding: pixels around the image before it is halved.
+        halves_exactly: whether reductions support only even sides.
+
+    Raises InvalidInputError if a reduction does not support the side of its images.
     """
-    stage, width = 0, channels
+    stage, width, reduced = 0, channels, {cells // 3, 2 * cells // 3} - {0}
+    if halves_exactly:
+        check_halvings(side, len(reduced))
     yield Place("stem", 0, stage, 3, width, channels, 1, side)
     for number in range(cells):
-        if number in {cells // 3, 2 * cells // 3} - {0}:
+        if number in reduced:
             stage, channels = stage + 1, 2 * channels
             widened = channels if reduction_widens else width
             yield Place("reduction", number, stage, width, widened, channels, 2, side)
@@ -66,3 +81,12 @@ def doubling_stages(
         yield Place("cell", number, stage, width, made, channels, 1, side)
         width = made
     yield Place("head", 0, stage, width, channels, channels, 1, side)
+
+
+def check_halvings(side: int, times: int) -> None:
+    """Raise InvalidInputError if images of a side in pixels cannot be halved a number of times without a remainder."""
+    if side % 2**times:
+        raise InvalidInputError(
+            f"images of {side} × {side} pixels cannot be halved {'once' if times == 1 else 'twice'}, which the network "
+            f"does: use images whose side is a multiple of {2**times}"
+        )

@@ -102,7 +102,7 @@ class Supernet(nn.Module):
         self.space, self.preset, self.partial_channels = as_one_shot(space), as_preset(preset), partial_channels
         self.skeleton = make_skeleton(self.space, channels, cells, self.preset)
         self._cell_class = cell_class(self.space)
-        self.places = tuple(self.skeleton.places(partial(self._cell_class.output_width, self.space)))
+        self.places = tuple(places_of(self.space, self.skeleton))
         self._mixing_shapes = self.space.mixing_shapes()
         first, *inner, last = self.places
         self.stem = self.skeleton.layer(first)
@@ -316,6 +316,20 @@ def make_skeleton(space: OneShotSpace, channels: int, cells: int, preset: Preset
     """Return the skeleton of a space's supernets; raises the errors of `cell_class`."""
     skeleton: Skeleton = _part(space, "skeleton", space.skeleton)(channels, cells, preset)
     return skeleton
+
+
+def places_of(space: OneShotSpace, skeleton: Skeleton, side: int = 32) -> Iterator[Place]:
+    """Return the places of a space's supernets with a skeleton, for images of a side in pixels.
+
+    Raises the errors of `cell_class` and `Skeleton.places`.
+    """
+    return skeleton.places(partial(cell_class(space).output_width, space), side)
+
+
+def check_side(space: OneShotSpace, skeleton: Skeleton, side: int) -> None:
+    """Raise InvalidInputError if the layers of a supernet do not support images of a side in pixels."""
+    for _ in places_of(space, skeleton, side):
+        pass
 
 
 def _check_features(space: OneShotSpace, mixtures: Sequence[Mixture]) -> None:

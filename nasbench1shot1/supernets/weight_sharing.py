@@ -1,7 +1,7 @@
 """Scores of architectures with a supernet's shared weights, for sampling methods and rankings."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Literal, Protocol
@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal, Protocol
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional as F
 
 from nasbench1shot1.architecture import Architecture
@@ -20,7 +20,7 @@ from nasbench1shot1.images.image_set import ImageSet
 from nasbench1shot1.images.splits import Split
 from nasbench1shot1.space import OneShotSpace
 from nasbench1shot1.supernets.group_statistics import GroupStatistics, fixed_statistics, measured_statistics
-from nasbench1shot1.supernets.layers import Observer, normalised_by
+from nasbench1shot1.supernets.layers import Observer, normalised_by, untracked_norms
 from nasbench1shot1.supernets.passes import (
     Batch,
     Mixing,
@@ -129,8 +129,10 @@ class GenericPasses:
     def _statistics(self, groups: int, measured: GroupStatistics | None) -> AbstractContextManager[object]:
         if measured is not None:
             return fixed_statistics(self._net, measured)
-        of_batch = {"batch": self._net, "batch-in-cells": self._net.cells}.get(self._batch_norm)
-        return nullcontext() if of_batch is None else measured_statistics(of_batch, groups)
+        of_batch = {"batch": self._net, "batch-in-cells": self._net.cells}.get(self._batch_norm, nn.ModuleList())
+        if groups > 1:  # layers without running statistics use those of the pass, here of each architecture's images
+            of_batch = nn.ModuleList([of_batch, *untracked_norms(self._net)])
+        return measured_statistics(of_batch, groups)
 
     def _logits(self, group: Sequence[Mixing], images: Tensor, compiled: bool = True) -> Tensor:
         """Return class scores (G · N, classes): the N images in the first pass, then in the second, …"""

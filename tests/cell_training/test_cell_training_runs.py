@@ -1,9 +1,10 @@
 """Trainings of a cell end to end: record, determinism, format of the result, bad input."""
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import torch
 from rich.console import Console
@@ -15,6 +16,7 @@ from nasbench1shot1.cell_training import loop as state_module
 from nasbench1shot1.cell_training.loop import begin, train_step
 from nasbench1shot1.cell_training.record import FIELDS
 from nasbench1shot1.cell_training.training import TrainingKind
+from nasbench1shot1.nasbench101.cost import in_nasbench101_numbering, parameter_count
 from nasbench1shot1.nasbench101.network import build_network
 from nasbench1shot1.nasbench101.recipe import CellRecipe, learning_rate
 from nasbench1shot1.nasbench101.training_options import TrainingConfig
@@ -50,6 +52,35 @@ def test_the_full_scale_follows_the_published_protocol(monkeypatch):
     for other in ({"learning_rate": 0.1}, {"stem_channels": 16}, {"cells_per_stack": 1}, {"batch_norm_momentum": 0.1}):
         config = TrainingConfig(**{"device": "cpu", "stem_channels": 16, **other}).resolved()
         assert not TrainingKind(cell).begin(config, None).facts["is_protocol"]
+    assert not replace(TrainingConfig(device="cpu").resolved(), precision="bfloat16").is_published()
+
+
+def test_another_numbering_is_not_the_published_protocol(monkeypatch):
+    monkeypatch.setattr(state_module, "load_images", lambda name: whole_cifar10())
+    cell = nb.Architecture.parse("s2:0|1|0,1|1,3|2,3,4:conv3x3,maxpool3x3,maxpool3x3,conv3x3").cell
+    facts = TrainingKind(cell).begin(TrainingConfig(device="cpu").resolved(), None).facts
+    assert (facts["is_protocol"], facts["trainable_parameters"]) == (False, 2_658_367)
+    facts = TrainingKind(cell).begin(TrainingConfig(device="cpu", numbering="nasbench101").resolved(), None).facts
+    assert facts["is_protocol"]
+    assert facts["trainable_parameters"] == nb.load_table().query(cell).trainable_parameters == 2_670_527
+
+
+@pytest.mark.parametrize(
+    ("text", "has_equal_count", "is_published"),
+    [
+        ("s2:0|1|0,1|1,3|2,3,4:conv3x3,maxpool3x3,maxpool3x3,conv3x3", False, False),
+        ("s2:0|1|0,1|0,2|2,3,4:conv1x1,conv1x1,maxpool3x3,maxpool3x3", True, False),
+        ("s2:0|1|0,1|0,1|0,2,4:conv3x3,conv3x3,conv3x3,conv3x3", True, True),  # in another numbering
+        (CELL, True, True),
+    ],
+)
+def test_a_published_network_has_the_channels_of_nasbench101(text, has_equal_count, is_published):
+    cell, config = nb.Architecture.parse(text).cell, TrainingConfig(device="cpu").resolved()
+    assert (parameter_count(cell) == parameter_count(in_nasbench101_numbering(cell))) == has_equal_count
+    assert CellRecipe(cell, config).has_published_network == is_published
+    assert CellRecipe(cell, replace(config, numbering="nasbench101")).has_published_network
+    outside = nb.Cell(np.triu(np.ones((5, 5), int), 1), ["input", *["conv3x3-bn-relu"] * 3, "output"])  # 10 edges
+    assert CellRecipe(outside, config).has_published_network
 
 
 def test_the_folder_contains_the_complete_record(trained):
@@ -183,7 +214,7 @@ def test_training_restores_the_number_of_threads(images, tmp_path):
         (CELL, {"device": "tpu"}, "'tpu'"),
         (CELL, {"momentum": 1.5}, "^momentum .*0 and 1"),
         (CELL, {"stacks": 7}, "^stacks .*1 and 6"),
-        (CELL, {"learning_rate": float("nan")}, "learning_rate.*least 0"),
+        (CELL, {"learning_rate": float("nan")}, "learning_rate.*between 0 and"),
         (CELL, {"batch_size": 21}, "batch_size=21.*20 images"),
         (CELL, {"images": "cifar11"}, "mean 'cifar10'"),
         (CELL, {"stem_channels": 1}, "2 vertices.*1 channel"),

@@ -14,8 +14,10 @@ from tiny_training import CELL, EDGES, TINY_EDGES, whole_cifar10
 
 import nasbench1shot1 as nb
 from nasbench1shot1.cell_training import loop as state_module
+from nasbench1shot1.cell_training import screen
 from nasbench1shot1.cell_training.loop import accuracy, begin, train_step
 from nasbench1shot1.cell_training.recipe import EpochStream
+from nasbench1shot1.cell_training.screen import remaining_seconds
 from nasbench1shot1.cell_training.training import TrainingKind
 from nasbench1shot1.images.image_set import ImageSet, load_images
 from nasbench1shot1.images.splits import Split
@@ -225,7 +227,9 @@ def test_the_full_scale_follows_the_published_protocol(
     published = {"epochs": 200, "batch_size": 256, "learning_rate": 0.1, "momentum": 0.9, "weight_decay": 5e-4}
     published |= {"channels": 16, "cells_per_stage": 5, "images": "cifar10", "precision": "float32"}
     assert published.items() <= asdict(config).items()
-    for other in ({"learning_rate": 0.2}, {"channels": 8}, {"cells_per_stage": 1}, {"weight_decay": 0.0}):
+    assert TrainingKind(ARCH).begin(replace(config, epochs=12), None).facts["is_protocol"]
+    others = ({"learning_rate": 0.2}, {"channels": 8}, {"cells_per_stage": 1}, {"weight_decay": 0.0})
+    for other in (*others, {"precision": "bfloat16"}):
         assert not TrainingKind(ARCH).begin(replace(config, **other), None).facts["is_protocol"]
 
 
@@ -284,3 +288,24 @@ def test_the_memory_bound_is_the_minimum_of_every_network(monkeypatch: pytest.Mo
     monkeypatch.setattr(machine, "memory_of", lambda device: needed - 1)
     with pytest.raises(nb.InvalidInputError, match=r"channels=.*cells_per_stage=.*batch_size="):
         EdgeRecipe(ARCH, config).check_fits(images)
+
+
+@pytest.mark.parametrize("side", [6, 30])
+def test_images_that_cannot_be_halved_twice_are_refused(side: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    with refuses(nb.InvalidInputError, f"{side} × {side}", "multiple of 4"):
+        tiny_state(monkeypatch, noise(side))
+
+
+def test_a_last_batch_of_one_image_without_several_pixels_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """100 images train the network; batch-norm gets one value per channel from 4 × 4 pixels."""
+    with refuses(nb.InvalidInputError, 11, "4 × 4", options="batch_size"):
+        tiny_state(monkeypatch, noise(4), batch_size=11)
+    assert tiny_state(monkeypatch, noise(4), batch_size=12).stream.smallest_batch == 4
+    assert tiny_state(monkeypatch, noise(8), batch_size=11).stream.smallest_batch == 1
+
+
+def test_the_estimate_waits_for_the_device_of_the_training(monkeypatch: pytest.MonkeyPatch) -> None:
+    state, waited = tiny_state(monkeypatch), list[str]()
+    monkeypatch.setattr(screen, "wait_for", lambda device: waited.append(str(device)))
+    remaining_seconds(state)
+    assert waited == ["cpu"] * 10  # two passes of a part of a batch and three of all of it; of steps and evaluations

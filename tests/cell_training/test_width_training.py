@@ -1,6 +1,7 @@
 """Trainings of the size space's networks: the published options, a record, and the command line."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,7 @@ def test_the_defaults_are_the_published_protocol() -> None:
     assert (config.epochs, config.batch_size, config.learning_rate) == (90, 256, 0.1)
     assert (config.momentum, config.weight_decay, config.evaluate_every) == (0.9, 5e-4, 1)
     assert config.is_published() and config.dataset == "cifar10-valid"
+    assert not replace(config, precision="bfloat16").is_published()
     recipe = WidthRecipe(ARCH, config)
     assert (recipe.title, recipe.name) == ("Architecture 8, 8:8:8:16:8", "nats-size-8")
     assert recipe.size == "8, 8, 8, 16 and 8 channels"

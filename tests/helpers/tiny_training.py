@@ -45,9 +45,9 @@ def write_images(path: Path, per_class: int = 14) -> Path:
 
 
 def whole_cifar10(shuffled: bool = False) -> ImageSet:
-    """Indices and sizes of the official set, with images of one black pixel."""
+    """Indices and sizes of the official set, with black images of 4 × 4 pixels."""
     index = torch.from_numpy(np.random.default_rng(0).permutation(50_000)) if shuffled else torch.arange(50_000)
-    black = torch.zeros(50_000, 1, 1, 3, dtype=torch.uint8)
+    black = torch.zeros(50_000, 4, 4, 3, dtype=torch.uint8)
     return ImageSet("cifar10", black, index % 10, index, "0" * 64, black[:10_000], torch.arange(10_000) % 10)
 
 

@@ -15,6 +15,7 @@ import nasbench1shot1 as nb
 from nasbench1shot1.nasbench101.cost import Skeleton, multiply_adds, parameter_count, vertex_channels
 from nasbench1shot1.nasbench101.encoding import OPERATIONS
 from nasbench1shot1.nasbench101.network import build_network
+from nasbench1shot1.runs.counting import count_flops
 
 CONV3X3, CONV1X1, POOL = OPERATIONS
 
@@ -221,6 +222,14 @@ def test_images_of_odd_side_are_padded_as_in_tensorflow():
         cell.register_forward_pre_hook(lambda module, inputs: sizes.append(inputs[0].shape[-1]))
     net(torch.zeros(1, 3, 31, 31))
     assert sizes == [31, 16, 8]
+
+
+@pytest.mark.parametrize("side", [1, 6, 30, 31, 32])
+def test_multiply_adds_are_those_of_a_forward_pass(side):
+    cell = cell_of([(0, 1), (0, 2), (1, 3), (2, 3)], CONV3X3, CONV1X1)
+    net = build_network(cell, stem_channels=4, cells_per_stack=2).eval()
+    counted = count_flops(lambda: net(torch.zeros(1, 3, side, side))).forward / 2
+    assert multiply_adds(cell, Skeleton(stem_channels=4, cells_per_stack=2), side) == counted
 
 
 def test_gradients_reach_every_parameter_and_running_statistics_have_momentum_0_003():

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from naive_supernet import batch_norm
+from refusals import refuses
 from torch import nn
 from torch.nn import functional as F
 
@@ -13,6 +14,7 @@ import nasbench1shot1 as nb
 from nasbench1shot1.nasbench201.cost import edge_parameter_count, multiply_adds
 from nasbench1shot1.nasbench201.network import build_edge_network
 from nasbench1shot1.nasbench201.numbering import all_operations
+from nasbench1shot1.supernets.supernet import Supernet
 
 PAIRS = [(n3, n1) for n3 in range(7) for n1 in range(7 - n3)]
 """All 28 numbers of edges with 3×3 and 1×1 convolutions."""
@@ -151,6 +153,16 @@ def test_bad_input_is_refused(given: Any, size: dict[str, Any], sentence: str) -
 def test_costs_of_anything_but_an_architecture_are_refused(count: Any, operations: Any) -> None:
     with pytest.raises(nb.InvalidInputError):
         count(operations)
+
+
+@pytest.mark.parametrize("side", [6, 30])
+def test_images_that_a_network_cannot_halve_are_refused(side: int) -> None:
+    """Pooling rounds an odd side down, and convolutions of stride 2 round it up; sides of 1 and 2 would broadcast."""
+    arch, images = with_convolutions(1, 1), torch.zeros(2, 3, side, side)
+    with refuses(nb.InvalidInputError, f"{side // 2} × {side // 2}", "multiples of 4"):
+        build_edge_network(arch, channels=2, cells_per_stage=1)(images)
+    with refuses(nb.InvalidInputError, f"{side // 2} × {side // 2}", "multiples of 4"):
+        Supernet(nb.search_space("nb201"), 2, 3)(images, arch)
 
 
 @pytest.mark.parametrize("side", [0, 2, 30, -4, np.int64(30), np.bool_(True)])

@@ -12,8 +12,10 @@ import nasbench1shot1 as nb
 from nasbench1shot1.nats_size.architecture import WIDTHS, layer_rows
 from nasbench1shot1.nats_size.network import WidthNetwork, build_width_network
 from nasbench1shot1.nats_size.supernet import interpolate, layer_width
-from nasbench1shot1.supernets.presets import PRESETS
+from nasbench1shot1.supernets.passes import Mixing
+from nasbench1shot1.supernets.presets import BATCH_NORMS, PRESETS
 from nasbench1shot1.supernets.supernet import Supernet, to_tensors
+from nasbench1shot1.supernets.weight_sharing import GenericPasses
 
 SPACE = nb.search_space("nats-size")
 ARCHITECTURES = [SPACE[index] for index in (0, 32767, 284, 4711, 20000)]
@@ -178,3 +180,25 @@ def test_the_head_has_the_width_of_the_last_cell_if_layers_use_weights_in_turn()
     for narrow_set in (None, 0, 5):
         net(images(), [narrow if place == narrow_set else widest for place in range(6)])
     assert widths[0] == widths[1] > 8 >= widths[2]
+
+
+@pytest.mark.parametrize("preset", ["corrected", "original"])
+def test_an_architecture_is_computed_alone_on_another_device(preset: str) -> None:
+    net = Supernet(SPACE, 64, 3, preset).to("meta")
+    scores = net(torch.empty(2, 3, 8, 8, device="meta"), SPACE[4711])
+    assert (scores.shape, scores.device.type) == ((2, 10), "meta")
+
+
+@pytest.mark.parametrize("batch_norm", BATCH_NORMS)
+@pytest.mark.parametrize("preset", ["corrected", "original"])
+def test_architectures_in_one_pass_do_not_share_statistics(preset: str, batch_norm: str) -> None:
+    """The published stem, cells and head have no running statistics."""
+    net, mixings = supernet(preset).eval(), [Mixing(path=arch) for arch in ARCHITECTURES[:3]]
+    alone, together = (
+        torch.stack(
+            [logits for _, logits in GenericPasses(net, mixings, batch_norm, images, together=number).logits(images(6))]
+        )
+        for number in (1, 3)
+    )
+    torch.testing.assert_close(together, alone, rtol=1e-6, atol=1e-8)
+    assert (alone[0] - alone[1]).abs().max() > 1e-3

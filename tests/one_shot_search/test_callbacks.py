@@ -11,12 +11,15 @@ import nasbench1shot1 as nb
 from nasbench1shot1.conformance.tiny_search import differences, random_images, tiny_search
 from nasbench1shot1.one_shot_search.callbacks import Epoch
 
+BACKENDS: Any = torch.backends
+
 
 def modify_everything(epoch: Epoch) -> None:
     """Modify everything that a callback can reach."""
     torch.manual_seed(epoch.line["epoch"])
     torch.rand(100)
     torch.set_num_threads(2)
+    BACKENDS.cudnn.conv.fp32_precision = "tf32"
     torch.set_grad_enabled(False)
     torch.set_default_dtype(torch.float64)
     torch.set_default_device("meta")
@@ -27,9 +30,16 @@ def modify_everything(epoch: Epoch) -> None:
 
 def test_callbacks_receive_every_recorded_epoch_and_cannot_change_the_search(tmp_path: Path) -> None:
     options = {"optimizer": "gdas", "images": str(random_images(tmp_path))}
-    seen = list[Epoch]()
+    seen, precisions = list[Epoch](), list[str]()
+    before = BACKENDS.cudnn.conv.fp32_precision
+
+    def look(epoch: Epoch) -> None:
+        precisions.append(BACKENDS.cudnn.conv.fp32_precision)
+
     plain = tiny_search(tmp_path / "plain", options)
-    called = tiny_search(tmp_path / "called", {**options, "callbacks": [seen.append, modify_everything]})
+    called = tiny_search(tmp_path / "called", {**options, "callbacks": [look, seen.append, modify_everything]})
+    assert precisions == ["ieee"] * len(called.lines)  # convolutions of float32 are not rounded to TF32
+    assert BACKENDS.cudnn.conv.fp32_precision == before
     assert differences(plain, called) == []
     assert [dict(epoch.line) for epoch in seen] == called.lines
     assert [epoch.architecture for epoch in seen] == called.architectures

@@ -4,13 +4,16 @@ from dataclasses import MISSING, dataclass, fields
 from typing import get_type_hints
 
 import pytest
+import torch
 from refusals import refuses
 from tiny_search import search, tiny_state
 
 import nasbench1shot1 as nb
 from nasbench1shot1 import registry
-from nasbench1shot1.one_shot_search.beginning import load_halves
+from nasbench1shot1.images.image_set import ImageSet
+from nasbench1shot1.one_shot_search.beginning import begin, load_halves
 from nasbench1shot1.one_shot_search.options import SearchConfig, check_method, search_options
+from nasbench1shot1.one_shot_search.state import SearchState
 from nasbench1shot1.optimizer import Hyperparameters
 from nasbench1shot1.optimizers.darts import DARTS
 from nasbench1shot1.scales import HALVES
@@ -465,6 +468,10 @@ def test_a_misspelt_default_of_a_user_method_is_named(kind):
         ({"epochs": 10**12}, "epochs 1,000,000"),
         ({"learning_rate": 10**400}, "learning_rate 9223372036854775807"),
         ({"temperature_min": "low"}, "temperature_min low"),
+        ({"learning_rate": 1e39}, "learning_rate 1e+38 1e+39"),
+        ({"weight_decay": 1e308}, "weight_decay 1e+38 1e+308"),
+        ({"architecture_learning_rate": 1e39}, "architecture_learning_rate 1e+38 1e+39"),
+        ({"architecture_weight_decay": 1e39}, "architecture_weight_decay 1e+38 1e+39"),
     ],
 )
 def test_bad_values_are_refused_in_one_sentence_and_write_nothing(tmp_path, options, values):
@@ -568,6 +575,27 @@ def test_batches_of_one_image_without_several_pixels_are_refused(options, side):
     values = options.get("batch_size", 8), f"{side} × {side}"
     with refuses(nb.InvalidInputError, *values, options="batch_size images_per_half"):
         tiny_state(**{**SMALL, **options})
+
+
+@pytest.mark.parametrize(
+    ("side", "options", "values"),
+    [
+        (6, {"space": "nb201", "cells": 3, "channels": 2}, ("twice", "of 4")),
+        (5, {"space": "nb201", "cells": 2, "channels": 2}, ("once", "of 2")),
+        (6, {"space": "nats-size", "cells": 3, "channels": 64}, ("twice", "of 4")),
+    ],
+)
+def test_images_that_residual_blocks_cannot_halve_are_refused(side, options, values):
+    with refuses(nb.InvalidInputError, f"{side} × {side}", *values):
+        begin_on_squares(side, options)
+    assert begin_on_squares(8, options).images.side == 8
+
+
+def begin_on_squares(side: int, options: dict) -> SearchState:
+    pixels, labels = torch.zeros(40, side, side, 3, dtype=torch.uint8), torch.arange(40) % 2
+    images = ImageSet("squares", pixels, labels, torch.arange(40), "0" * 64, classes=2)
+    sizes = {"images_per_half": 8, "batch_size": 4, "image_side": side}
+    return begin(search_options({"scale": "quick", "device": "cpu", **sizes, **options}), images)
 
 
 @pytest.mark.parametrize(

@@ -267,6 +267,20 @@ def test_bad_input_is_refused_and_writes_nothing(tmp_path, options, sentence):
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.parametrize(
+    ("side", "options", "sentence"),
+    [
+        (4, {"batch_size": 39}, r"batch_size=39\b.*4 × 4.*batch_size= or images_per_half="),
+        (6, {"space": "nb201"}, "6 × 6.*multiple of 4"),
+    ],
+)
+def test_small_images_are_refused(tmp_path, side, options, sentence):
+    pixels = np.random.default_rng(0).integers(0, 256, (100, side, side, 3), np.uint8)
+    np.savez(tmp_path / "small.npz", images=pixels, labels=np.arange(100) % 2)
+    with pytest.raises(nb.InvalidInputError, match=sentence):
+        begin(proxy_config({**TINY, **SIZE, "cells": 3, "images": str(tmp_path / "small.npz"), **options}))
+
+
 def test_the_estimate_grows_with_the_work():
     """A thousand times as many epochs take longer, however busy the machine is during timing."""
     short, long = (seconds_per_architecture(proxy_config({**TINY, **SIZE, "epochs": n})) for n in (1, 1000))

@@ -1,7 +1,12 @@
 import re
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 from unittest.mock import patch
+
+import pytest
+import torch
 
 from nasbench1shot1.runs import machine
 
@@ -20,3 +25,31 @@ def test_the_commit_of_the_checkout_is_recorded(tmp_path: Path) -> None:
 def test_an_installed_package_records_no_commit(tmp_path: Path) -> None:
     with patch.object(machine, "__file__", str(tmp_path / MODULE)):
         assert machine.environment("cpu")["git"] is None
+
+
+def test_tf32_is_off_inside_the_context_and_restored_after_an_error() -> None:
+    backends: Any = torch.backends
+    conv, matmul = backends.cudnn.conv, backends.cuda.matmul
+    before = conv.fp32_precision, matmul.fp32_precision
+    with pytest.raises(ZeroDivisionError), machine.computing(1):
+        assert (conv.fp32_precision, matmul.fp32_precision) == ("ieee", "ieee")
+        conv.fp32_precision = "tf32"
+        _ = 1 / 0
+    assert (conv.fp32_precision, matmul.fp32_precision) == before != ("ieee", "ieee")
+
+
+@pytest.mark.parametrize("allowed", [(True, False), (False, True)])
+def test_before_pytorch_2_9_tf32_has_switches(allowed: tuple[bool, bool], monkeypatch: pytest.MonkeyPatch) -> None:
+    cudnn, matmul = (SimpleNamespace(allow_tf32=value) for value in allowed)
+    monkeypatch.setattr(torch, "backends", SimpleNamespace(cudnn=cudnn, cuda=SimpleNamespace(matmul=matmul)))
+    with machine.without_tf32():
+        assert (cudnn.allow_tf32, matmul.allow_tf32) == (False, False)
+    assert (cudnn.allow_tf32, matmul.allow_tf32) == allowed
+
+
+@pytest.mark.parametrize(("device", "waited"), [("cpu", []), ("cuda:1", ["cuda:1"]), (torch.device("cuda"), ["cuda"])])
+def test_only_the_given_gpu_is_waited_for(device: Any, waited: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[str] = []
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda of: seen.append(str(of)))
+    machine.wait_for(device)
+    assert seen == waited
