@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nasbench1shot1.experiments.planning.notes import duration_note, image_notes, scoring_note
 from nasbench1shot1.experiments.planning.plan import Plan, Row
+from nasbench1shot1.experiments.reproduction.costs import searches_by_epochs
 from nasbench1shot1.experiments.reproduction.figure_jobs import open_figure, unknown_figure
 from nasbench1shot1.experiments.reproduction.figures.catalogue import FIGURES
 from nasbench1shot1.experiments.reproduction.forecast import Counts, Report, figure_plan, no_report
@@ -16,8 +17,10 @@ from nasbench1shot1.experiments.reproduction.kinds import KINDS, FigureJob
 from nasbench1shot1.experiments.reproduction.progress import describe_work
 from nasbench1shot1.ground.arguments import options_by_keyword
 from nasbench1shot1.ground.errors import InvalidInputError, option
-from nasbench1shot1.ground.text import counted
+from nasbench1shot1.ground.files import as_path
+from nasbench1shot1.ground.text import counted, literal_console
 from nasbench1shot1.jobs.job import Workers
+from nasbench1shot1.jobs.makespan import makespan
 from nasbench1shot1.jobs.pool import WorkerOptions, this_process
 from nasbench1shot1.registry import with_names
 from nasbench1shot1.runs.devices import USUAL, gpus
@@ -97,9 +100,9 @@ class How(NamedTuple):
     counts: Counts
     report: Report
 
-    def plan(self, title: str, jobs: Sequence[FigureJob], workers: Workers) -> Plan:
-        """Return the plan of jobs with these workers."""
-        return figure_plan(title, jobs, self.counts, self.gpus, workers if self.measure else None, self.report)
+    def plan(self, title: str, jobs: Sequence[FigureJob], workers: Workers, parts: Sequence[float] = ()) -> Plan:
+        """Return the plan of jobs with these workers; `parts` are as in `figure_plan`."""
+        return figure_plan(title, jobs, self.counts, self.gpus, workers if self.measure else None, self.report, parts)
 
 
 # Figures --------------------------------------------------------------------------------------------------------------
@@ -136,8 +139,6 @@ def _workers(
     where: WorkerOptions, device: str, options: Mapping[str, Any], default: int | None = 1
 ) -> Iterator[Workers]:
     """Yield the workers that would run jobs, on whose machine steps are timed."""
-    from nasbench1shot1.ground.text import literal_console
-
     threads = int(options.get("threads") or 1)
     with where.open(options.get("device") or device, threads, literal_console(), default=default) as workers:
         yield workers
@@ -146,14 +147,18 @@ def _workers(
 # Commands -------------------------------------------------------------------------------------------------------------
 
 
-def _of_jobs(kind: str, how: "How", options: Sequence[dict[str, Any]]) -> Plan:
-    """Return the plan of runs of a kind, one for each of the options, in this process."""
-    with _folder() as folder, this_process() as here:
+def _of_jobs(
+    kind: str, how: "How", options: Sequence[dict[str, Any]], where: WorkerOptions, parts: Sequence[float] = ()
+) -> Plan:
+    """Return the plan of runs of a kind, one for each of the options; `parts` are as in `figure_plan`."""
+    with _folder() as folder:
         jobs = [
             _job(kind, folder / str(number), own, resolved)
             for number, (own, resolved) in enumerate(zip(options, map(KINDS[kind].resolve, options), strict=True))
         ]
-        return how.plan(describe_work(jobs), jobs, here)
+        device, threads = jobs[0].options.get("device") or KINDS[kind].device, int(jobs[0].options.get("threads") or 1)
+        with where.open_or_here(device, threads, literal_console()) as places:
+            return how.plan(describe_work(jobs), jobs, places, parts)
 
 
 def _job(kind: str, folder: Path, given: Mapping[str, Any], options: dict[str, Any], **more: Any) -> FigureJob:
@@ -172,31 +177,41 @@ def _job(kind: str, folder: Path, given: Mapping[str, Any], options: dict[str, A
 
 def _of_search(how: "How", options: dict[str, Any]) -> Plan:
     from nasbench1shot1.one_shot_search.options import SearchConfig
+    from nasbench1shot1.one_shot_search.seeds import with_threads
 
-    _, given = WorkerOptions.split(options)
+    where, given = WorkerOptions.split(options)
     seeds = given.pop("seeds", None)
     each = [given] if seeds is None else [{**given, "seed": seed} for seed in seeds]
     if not each:
         raise InvalidInputError(f"{option('seeds')} is empty: give at least one seed, such as {option('seeds', '0-5')}")
     usual = {"optimizer": SearchConfig.optimizer, "space": SearchConfig.space}
-    return _of_jobs("search", how, [{**usual, **_known(own)} for own in each])
+    at_once = min(where.workers or 1, len(each))
+    return _of_jobs("search", how, [with_threads({**usual, **_known(own)}, at_once) for own in each], where)
 
 
 def _of_study(how: "How", options: dict[str, Any]) -> Plan:
+    from nasbench1shot1.tuning.config_spaces import config_space
     from nasbench1shot1.tuning.options import TuningOptions, study_options
 
-    _, given = WorkerOptions.split(options)
-    found = study_options(given)  # raises for an unknown option
+    where, given = WorkerOptions.split(options)
+    found = study_options(given, where.workers or 1)  # raises for an unknown option
+    config_space(found.tuning.config_space, found.fixed)  # raises for a hyperparameter that the optimizer does not have
     usual = {"optimizer": TuningOptions.optimizer, "space": TuningOptions.space, "seed": TuningOptions.seed}
-    return _of_jobs("study", how, [{**usual, **_known(given), "threads": found.fixed.get("threads")}])
+    searches = searches_by_epochs(found.as_dict())
+    parts = [epochs for epochs, count in searches.items() for _ in range(count)]
+    return _of_jobs("study", how, [{**usual, **_known(given), "threads": found.fixed.get("threads")}], where, parts)
 
 
 def _of_black_box(how: "How", options: dict[str, Any]) -> Plan:
     from nasbench1shot1.black_box_search.options import BlackBoxConfig
+    from nasbench1shot1.black_box_search.repeats import Repeats, table_of_study
+    from nasbench1shot1.black_box_search.studying import BlackBoxKind
 
-    _, given = WorkerOptions.split(options)
+    where, given = WorkerOptions.split(options)
+    found = BlackBoxKind(where).options(given)
+    _ = Repeats(found, table_of_study(found)).constraint  # raises for bounds that no network satisfies
     usual = {"optimizer": BlackBoxConfig.optimizer, "space": BlackBoxConfig.space}
-    return _of_jobs("black-box", how, [{**usual, **_known(given)}])
+    return _of_jobs("black-box", how, [{**usual, **_known(given)}], where, [1] * found.common.repeats)
 
 
 def _of_ranking(how: "How", options: dict[str, Any]) -> Plan:
@@ -230,8 +245,9 @@ def _of_training(how: "How", options: dict[str, Any]) -> Plan:
     known, notes = None, list[str]()
     if how.measure:
         how.report(f"Timing steps of {each} …")
-        known = runs * sum(seconds_of_training(network, config) for network in some) / len(some)
-        notes += [duration_note(known)] if runs else []
+        of_one = sum(seconds_of_training(network, config) for network in some) / len(some)
+        known, at_once = runs * of_one, min(where.workers or 1, runs)
+        notes += [duration_note(makespan([of_one] * runs, at_once), at_once)] if runs else []
     notes += image_notes([config.images], how.measure)
     row = Row(config.BENCHMARK.title, "training", runs, work.repeated(runs / len(some)), known)
     return Plan(f"{counted(runs, 'training')} of {counted(config.epochs, 'epoch')}", (row,), how.gpus, tuple(notes))
@@ -240,10 +256,10 @@ def _of_training(how: "How", options: dict[str, Any]) -> Plan:
 def _trainings(where: WorkerOptions, options: dict[str, Any]) -> tuple[list[Any], Any, int]:
     """Return the networks to train, their resolved options, and the number of trainings that are not finished."""
     from nasbench1shot1.cell_training.lists import Listed, listed, networks_of
-    from nasbench1shot1.cell_training.several import plan_trainings
+    from nasbench1shot1.cell_training.several import check_table_folder, plan_trainings
     from nasbench1shot1.tables.table import load_table
 
-    named, seeds, out = (options.pop(name, None) for name in ("table", "seeds", "out"))
+    named, seeds, out, into = (options.pop(name, None) for name in ("table", "seeds", "out", "into"))
     table = None if named is None else load_table(named)
     one, several = (options.pop(name, None) for name in ("architecture", "architectures"))
     if (one is None) == (several is None):
@@ -254,6 +270,8 @@ def _trainings(where: WorkerOptions, options: dict[str, Any]) -> tuple[list[Any]
     entries = several if isinstance(several, list) and isinstance(several[0], Listed) else listed(several)
     with _folder() as unused:
         made = plan_trainings(entries, (0,) if seeds is None else seeds, out or unused, table, where, options)
+    if into is not None:
+        check_table_folder(as_path(into, "into", is_option=True), made.group)
     return made.networks, made.config, len(made.todo)
 
 

@@ -510,6 +510,14 @@ class TuningEntry(Entry):
         """See `Entry`."""
         return None if self.study.is_finished else counted(len(self.study.lines), "observation")
 
+    def no_result_error(self) -> InvalidInputError:
+        """See `Entry`; all searches of a finished study may have failed."""
+        if not self.study.is_finished:
+            return super().no_result_error()
+        return InvalidInputError(
+            f"'{self.folder}' does not have a result, because all its searches diverged: remove it from the comparison"
+        )
+
     @property
     def setting(self) -> str:
         """See `Entry`."""

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Protocol
 
 from nasbench1shot1.black_box_search.options import black_box_options
@@ -122,16 +123,20 @@ def searches_by_epochs(options: Options) -> Mapping[int, int]:
 
 def study_seconds(job: Costed) -> float:
     """Return the expected seconds of an epoch of a study's searches."""
-    each = search_seconds(study_options(job.options).search.as_dict())
+    from nasbench1shot1.one_shot_search.estimate import seconds_per_epoch
+
+    each = seconds_per_epoch(study_options(job.options).search)
     return each + TRIAL * sum(searches_by_epochs(job.options).values()) / job.units
 
 
 def study_work(job: Costed) -> Work:
     """Return the work of a study, all of whose searches start from scratch and have the default hyperparameters."""
-    options = study_options(job.options).search.as_dict()
-    total = Work(disk=PICTURES)
+    from nasbench1shot1.one_shot_search.work import work_of_search
+
+    shortest, total = study_options(job.options).search, Work(disk=PICTURES)
     for epochs, count in searches_by_epochs(job.options).items():
-        total = total.followed_by(search_work({**options, "epochs": epochs}).repeated(count))
+        search = replace(shortest, common=replace(shortest.common, epochs=epochs))
+        total = total.followed_by(work_of_search(search).repeated(count))
     return total
 
 

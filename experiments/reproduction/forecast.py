@@ -69,6 +69,7 @@ def figure_plan(
     gpus: Sequence[str],
     workers: Workers | None,
     report: Report = no_report,
+    parts: Sequence[float] = (),
 ) -> Plan:
     """Return the plan of unfinished jobs, with a row for each curve and kind of run.
 
@@ -79,6 +80,8 @@ def figure_plan(
         gpus: names of GPUs.
         workers: where steps are timed; None if they are not timed.
         report: receives what is being done, in words.
+        parts: the relative lengths of the parts of a single job that its workers share, such as the searches of a
+            study. Default: each worker runs whole jobs.
     """
     count(jobs, counts, report)
     timed = first_of_each_pace(jobs)
@@ -97,7 +100,7 @@ def figure_plan(
         rows.append(Row(f"{panel}/{curve}", own[0].of.nouns[0], len(own), work, known))
     notes = [*map(_untimed, dict.fromkeys(timing.failures))]
     if workers is not None:
-        notes += _duration(jobs, expected, workers.count)
+        notes += _duration(jobs, expected, workers.count, parts)
     notes += image_notes((str((job.search or job.options).get("images")) for job in jobs), workers is not None)
     return Plan(title, tuple(rows), tuple(gpus), tuple(notes))
 
@@ -106,12 +109,17 @@ def _untimed(message: str) -> str:
     return f"Some steps could not be timed: {message}."
 
 
-def _duration(jobs: Sequence[FigureJob], expected: Mapping[str, float | None], at_once: int) -> list[str]:
+def _duration(
+    jobs: Sequence[FigureJob], expected: Mapping[str, float | None], at_once: int, parts: Sequence[float]
+) -> list[str]:
     """Return how long jobs take with their workers in a sentence; nothing if a time is unknown."""
     if None in expected.values():
         return []
-    lengths = ([expected[job.name] or 0.0 for job in stage] for stage in by_stage(jobs))
-    return [duration_note(sum(makespan(stage, at_once) for stage in lengths), min(at_once, len(jobs)))]
+    stages = [[expected[job.name] or 0.0 for job in stage] for stage in by_stage(jobs)]
+    if parts:
+        ((of_job,),) = stages
+        stages = [[of_job * part / sum(parts) for part in parts]]
+    return [duration_note(sum(makespan(stage, at_once) for stage in stages), min(at_once, sum(map(len, stages))))]
 
 
 def _expected_seconds(

@@ -6,12 +6,13 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, ParamSpec, Protocol, TypeVar
 
 from nasbench1shot1.ground.errors import InvalidInputError, UserError
 from nasbench1shot1.ground.files import atomic_write, write_error
 from nasbench1shot1.ground.plugins import imported
-from nasbench1shot1.runs.folder import CONFIG, SUMMARY
+from nasbench1shot1.runs.folder import CONFIG, SUMMARY, read_description
 from nasbench1shot1.runs.lock import locked
 from nasbench1shot1.runs.next_command import named_modules
 
@@ -56,6 +57,8 @@ class Job:
             options, refer to the current folder of the process that submits the job.
         options: keyword arguments of a new run, as JSON values.
         resume_options: keyword arguments of a stopped run, as JSON values.
+        extends: the options that a finished run must have, as JSON values, such as {"epochs": 100}. A finished run with
+            other values is resumed, which extends it. Default: every finished run is skipped.
         threads: number of CPU threads. Default: the cores of the machine divided by its number of workers.
         gpu: whether the job computes on a GPU.
     """
@@ -65,6 +68,7 @@ class Job:
     folder: Path
     options: Mapping[str, Any] = field(default_factory=dict)
     resume_options: Mapping[str, Any] = field(default_factory=dict)
+    extends: Mapping[str, Any] = field(default_factory=dict)
     threads: int | None = None
     gpu: bool = False
 
@@ -116,8 +120,8 @@ class Job:
 
     @property
     def is_finished(self) -> bool:
-        """Whether the run is finished."""
-        return is_finished(self.folder)
+        """Whether the run is finished and has the options `extends`; raises the errors of `is_finished`."""
+        return is_finished(self.folder, self.extends)
 
 
 class Workers(Protocol):
@@ -140,9 +144,14 @@ class Workers(Protocol):
 
 
 def run_until_finished(
-    command: str, folder: Path, options: Mapping[str, Any], resume_options: Mapping[str, Any] | None = None, **here: Any
+    command: str,
+    folder: Path,
+    options: Mapping[str, Any],
+    resume_options: Mapping[str, Any] | None = None,
+    extends: Mapping[str, Any] | None = None,
+    **here: Any,
 ) -> None:
-    """Start the run in `folder`, resume it if it was stopped, or return immediately if it is finished.
+    """Start the run in `folder`, resume it if it was stopped or is extended, or return immediately if it is finished.
 
     Args:
         command: "module:function", as in `Job`.
@@ -150,12 +159,13 @@ def run_until_finished(
         options: keyword arguments of a new run. If they name an optimizer or a space as "module:attribute", a resumed
             run may import that module, because the creator of the job trusts it.
         resume_options: keyword arguments of a stopped run.
+        extends: as in `Job`.
         here: further keyword arguments that only this process can have, such as a console.
 
     Raises:
         UserError: the command's own errors.
     """
-    if is_finished(folder):
+    if is_finished(folder, extends or {}):
         return
     function = imported(command)
     if is_started(folder):
@@ -170,9 +180,15 @@ def is_started(folder: Path) -> bool:
     return (folder / CONFIG).is_file()
 
 
-def is_finished(folder: Path) -> bool:
-    """Return whether the folder contains a finished run."""
-    return is_started(folder) and (folder / SUMMARY).is_file()
+def is_finished(folder: Path, extends: Mapping[str, Any] = MappingProxyType({})) -> bool:
+    """Return whether the folder contains a finished run with the options `extends` (as in `Job`).
+
+    Raises DamagedFileError if the options must be read and are damaged.
+    """
+    if not (is_started(folder) and (folder / SUMMARY).is_file()):
+        return False
+    recorded = read_description(folder)[1] if extends else {}
+    return all(name in recorded and recorded[name] == value for name, value in extends.items())
 
 
 def wait_until_free(folder: Path, seconds: float) -> None:

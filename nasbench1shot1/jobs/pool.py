@@ -381,5 +381,5 @@ def _run_into_log(job: Job) -> Ended:
 
 def _run_live(job: Job, live: Mapping[str, Any]) -> Ended:
     began = time.monotonic()
-    run_until_finished(job.command, job.folder, job.options, job.resume_options, **live)
+    run_until_finished(job.command, job.folder, job.options, job.resume_options, job.extends, **live)
     return Ended(missing_result(job), worker=worker_name("this"), seconds=time.monotonic() - began)

@@ -222,6 +222,7 @@ def send(job: Job, process: _WorkerProcess, directory: Path, patience: float) ->
         "folder": str(job.folder),
         "options": dict(job.options),
         "resume_options": dict(job.resume_options),
+        "extends": dict(job.extends),
         "directory": str(directory),
         "patience": patience,
     }
@@ -283,7 +284,7 @@ def _read_requests(source: int, jobs: "SimpleQueue[bytes]") -> None:
 def _run(request: Mapping[str, Any]) -> dict[str, Any]:
     """Run a job and return the answer; `is_reusable` tells whether the process can run another job."""
     folder, failure, error = Path(request["folder"]), None, None
-    options = {"options": request["options"], "resume_options": request["resume_options"]}
+    options = {name: request[name] for name in ("options", "resume_options", "extends")}
     job = Job(name=folder.name, command=request["command"], folder=folder, **options)
     with suppress(OSError):  # it may exist only on the machine of the submitter
         os.chdir(request["directory"])
@@ -309,7 +310,7 @@ def run_here(job: Job, caught: type[BaseException]) -> tuple[str | None, str | N
         The failure and the name of the exception's class, as in `Ended`.
     """
     try:
-        run_until_finished(job.command, job.folder, job.options, job.resume_options)
+        run_until_finished(job.command, job.folder, job.options, job.resume_options, job.extends)
     except UserError as error:
         print(f"nb1shot1: {error.for_command_line}", file=sys.stderr)
         return quote(error), type(error).__name__

@@ -65,7 +65,7 @@ class SearchGroup(Sequence[Run], Displayed):
 
     def _facts(self) -> dict[str, str]:
         runs = self._started_runs()
-        if len(runs) < len(self.seeds) or not all(run.is_finished for run in runs):
+        if len(runs) < len(self.seeds) or not all(map(self._is_complete, runs)):
             return {}
         every = [run.summary for run in runs]
         facts = {"folder": str(self.folder), "options": listed_options(runs[0].config, Run.SHOWN)}
@@ -80,14 +80,14 @@ class SearchGroup(Sequence[Run], Displayed):
 
     def _picture(self) -> Path | None:
         with suppress(Exception):  # a repr must not fail, whatever damaged files contain
-            if sum(run.is_finished for run in self._started_runs()) == len(self.seeds):
+            if sum(map(self._is_complete, self._started_runs())) == len(self.seeds):
                 return self.folder / picture_name(FIGURE, self.options.get("format"))
         return None
 
     def _state(self) -> str:
         try:
             started = self._started_runs()  # `runs` would be cached while new runs start
-            finished = [run.summary for run in started if run.is_finished]
+            finished = [run.summary for run in started if self._is_complete(run)]
             measured = all(summary["test_measured"] for summary in finished)
             result = describe_regrets("mean test regret", [summary["test_regret"] for summary in finished], measured)
         except Exception:  # a repr must not fail, whatever damaged files contain
@@ -139,9 +139,11 @@ class SearchGroup(Sequence[Run], Displayed):
     @property
     def is_finished(self) -> bool:
         """Return whether the searches of all seeds are finished, with as many epochs as the group now has."""
-        return len(self.runs) == len(self.seeds) and all(
-            run.is_finished and run.config["epochs"] == self.options.get("epochs") for run in self.runs
-        )
+        return len(self.runs) == len(self.seeds) and all(map(self._is_complete, self.runs))
+
+    def _is_complete(self, run: Run) -> bool:
+        """Return whether a search is finished and does not become longer."""
+        return run.is_finished and run.config["epochs"] == self.options.get("epochs")
 
     @cached_property
     def metrics(self) -> "pandas.DataFrame":

@@ -21,7 +21,7 @@ from nasbench1shot1.one_shot_search.options import (
 from nasbench1shot1.one_shot_search.record import PARAMETERS, Run, SearchWriter, open_search, read_parameters, summarise
 from nasbench1shot1.phases import USUAL, check_phases, first_moved_epoch, phase_at
 from nasbench1shot1.registry import check_recorded_names, one_shot, search_space, with_names
-from nasbench1shot1.runs.folder import CONFIG
+from nasbench1shot1.runs.folder import CONFIG, check_facts
 from nasbench1shot1.runs.kind import Begun, Kind
 from nasbench1shot1.runs.record import NOTE
 from nasbench1shot1.runs.running import run
@@ -251,6 +251,13 @@ def check_recorded_phases(run: Run, options: SearchOptions) -> None:
             )
 
 
-def check_data(options: SearchOptions) -> None:
-    """Raise the UserError that a search would raise before it writes anything, such as for missing images."""
-    SearchKind().begin(replace(options, common=replace(options.common, device="cpu")), None)
+def check_data(options: SearchOptions, resumed: Run | None = None) -> None:
+    """Raise the UserError that a search would raise before it writes anything, such as for missing images.
+
+    Args:
+        options: the options of the search.
+        resumed: the search that is resumed, whose images and table must be the recorded ones; None for a new one.
+    """
+    begun = SearchKind().begin(replace(options, common=replace(options.common, device="cpu")), resumed)
+    if resumed is not None:
+        check_facts(resumed.folder, resumed.config, begun.facts)

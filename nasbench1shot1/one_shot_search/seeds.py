@@ -37,8 +37,7 @@ from nasbench1shot1.one_shot_search.record import FIGURE, Run, open_search
 from nasbench1shot1.one_shot_search.searching import SearchKind, check_data, check_recorded_phases, default_folder
 from nasbench1shot1.registry import check_importable, check_recorded_names, with_names
 from nasbench1shot1.runs.folder import CONFIG, METRICS, SEEDS, SUMMARY, read_lines, read_object
-from nasbench1shot1.runs.lifecycle import list_names, locked_folder, occupied_error
-from nasbench1shot1.runs.lock import locked
+from nasbench1shot1.runs.lifecycle import is_aborted_start, list_names, locked_folder, occupied_error
 from nasbench1shot1.runs.machine import check_recorded_device, check_threads, cpu_threads
 from nasbench1shot1.runs.next_command import resume_advice, resume_options
 from nasbench1shot1.runs.options import check_unchanged, required
@@ -117,10 +116,9 @@ def search_seeds(
     ):
         if resume is None:
             _check_is_free(folder, wanted)  # again, now that no other process writes there
+        _check_started(folder, wanted)
         _write_group(folder, wanted)
         jobs = [_job(folder, one, tensorboard) for one in wanted]
-        for job, one in zip(jobs, wanted, strict=True):
-            _prepare(job.folder, one)
         live = {"console": console, "callbacks": [*callbacks, *discards]}
         with _opened(workers, folder, wanted, jobs, live, discards) as (places, watcher):
             failures = run_jobs(jobs, places, watcher)
@@ -173,9 +171,6 @@ def _group_to_resume(
     before = _options_per_seed(recorded_seeds, recorded, where)
     wanted = [search_options(given, kept=options.as_dict()) for options in before]
     check_unchanged(folder, before[0].as_dict(), {"epochs": wanted[0].common.epochs}, SearchKind.MAY_GROW)
-    for options in wanted:
-        if is_started(run := folder / f"seed-{options.common.seed}"):
-            check_recorded_phases(open_search(run), options)
     return folder, wanted
 
 
@@ -210,16 +205,39 @@ def _check_is_free(folder: Path, wanted: Sequence[SearchOptions]) -> None:
 def _hold_seeds(folder: Path, names: set[str], wanted: Sequence[SearchOptions]) -> bool:
     """Return whether a folder holds one or more searches of these seeds, and nothing else.
 
-    Raises InvalidInputError if one of them has other options.
+    The remains of a start that was killed count as nothing. Raises InvalidInputError if a search has other options.
     """
     options = {f"seed-{one.common.seed}": one for one in wanted}
-    runs = names - {f"{name}.log" for name in options}
-    if not runs or not runs <= set(options) or not all(is_started(folder / name) for name in runs):
+    found = names - {f"{name}.log" for name in options}
+    runs = {name for name in found if is_started(folder / name)}
+    if not runs or not found <= set(options) or not all(_has_not_begun(folder / name) for name in found - runs):
         return False
     for name in sorted(runs):
         recorded = open_search(folder / name).config
         check_unchanged(folder / name, recorded, options[name].as_dict(), SearchKind.MAY_GROW)
     return True
+
+
+def _has_not_begun(run: Path) -> bool:
+    return run.is_dir() and is_aborted_start(run)
+
+
+def _check_started(folder: Path, wanted: Sequence[SearchOptions]) -> None:
+    """Raise UserError if a search that was started cannot continue with its options, perhaps with more epochs.
+
+    Nothing is written. Images and table are checked once, for the first search that becomes longer.
+    """
+    longer = list[tuple[SearchOptions, Run]]()
+    for options in wanted:
+        if not is_started(place := folder / f"seed-{options.common.seed}"):
+            continue
+        run = open_search(place)
+        check_unchanged(place, run.config, options.as_dict(), SearchKind.MAY_GROW)
+        check_recorded_phases(run, options)
+        if run.config["epochs"] < options.common.epochs:
+            longer.append((options, run))
+    for options, run in longer[:1]:
+        check_data(options, run)
 
 
 def _is_finished(folder: Path) -> bool:
@@ -344,17 +362,6 @@ def _announce(folder: Path, wanted: Sequence[SearchOptions], workers: int, conso
     announce_table(table_of_search(common), print_line)
 
 
-def _prepare(folder: Path, options: SearchOptions) -> None:
-    """Check that a search was started with these options; a finished search of fewer epochs becomes a stopped one."""
-    if not is_started(folder):
-        return
-    recorded = open_search(folder).config
-    check_unchanged(folder, recorded, options.as_dict(), SearchKind.MAY_GROW)
-    if recorded["epochs"] < options.common.epochs:
-        with locked(folder):
-            (folder / SUMMARY).unlink(missing_ok=True)
-
-
 def _job(group: Path, options: SearchOptions, tensorboard: bool) -> Job:
     every, seed = {**options.as_dict(), "tensorboard": tensorboard}, options.common.seed
     return Job(
@@ -363,6 +370,7 @@ def _job(group: Path, options: SearchOptions, tensorboard: bool) -> Job:
         folder=group / f"seed-{seed}",
         options=every,
         resume_options=every,
+        extends={"epochs": options.common.epochs},
         threads=options.common.threads,
         gpu=options.common.device != "cpu",
     )

@@ -186,21 +186,37 @@ def _check_names(named: str, space: "ConfigurationSpace", fixed: Mapping[str, An
 def _to_check(space: "ConfigurationSpace") -> Iterator[dict[str, Any]]:
     """Yield the ends of every range, with the defaults of all other hyperparameters, then random configurations.
 
-    Inactive hyperparameters are left out, and so are combinations that the space forbids.
+    If the defaults make a hyperparameter inactive, those on which it depends have the values of the first random
+    configuration in which it is active. Inactive hyperparameters are left out, and so are combinations that the space
+    forbids.
     """
     from ConfigSpace.exceptions import ForbiddenValueError
     from ConfigSpace.util import deactivate_inactive_hyperparameters
 
     copy = _from_json(to_json(space))
     usual = {name: hyperparameter.default_value for name, hyperparameter in copy.items()}
+    copy.seed(0)
+    samples = [dict(copy.sample_configuration()) for _ in range(SAMPLES)]
     for name, hyperparameter in space.items():
+        active = next((sample for sample in samples if name in sample), {})
+        needed = {other: active[other] for other in _ancestors(copy, name) if other in active}
         for value in _ends(hyperparameter):
             with suppress(ForbiddenValueError):
                 found = deactivate_inactive_hyperparameters({**usual, name: value}, copy)
-                yield {known: as_python(of) for known, of in found.items()}
-    copy.seed(0)
-    for _ in range(SAMPLES):
-        yield {name: as_python(value) for name, value in copy.sample_configuration().items()}
+                if name not in dict(found):
+                    found = deactivate_inactive_hyperparameters({**usual, **needed, name: value}, copy)
+                yield _as_python(found)
+    yield from map(_as_python, samples)
+
+
+def _ancestors(space: "ConfigurationSpace", name: str) -> set[str]:
+    """Return the names of the hyperparameters on whose values it depends whether one is active."""
+    parents = {parent.name for parent in space.parents_of[name]}
+    return parents.union(*(_ancestors(space, parent) for parent in parents))
+
+
+def _as_python(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: as_python(value) for name, value in values.items()}
 
 
 def _ends(hyperparameter: Any) -> list[Any]:

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.ground.errors import InvalidInputError, UserError, option
-from nasbench1shot1.ground.files import atomic_write, check_writable
+from nasbench1shot1.ground.files import as_path, atomic_write, check_writable
 from nasbench1shot1.one_shot_search.record import open_search
 from nasbench1shot1.proposers.configurations import ConfigurationId, as_python, parse_id
 from nasbench1shot1.runs.folder import CONFIG, CONFIG_SPACE, ENVIRONMENT, SUBMISSIONS, damaged_file_error
@@ -55,7 +55,7 @@ _DESCRIBED = ("optimizer", "space", "config_space", "tuner", "min_budget", "max_
               "continuation", "repeat", "objective", "table_id")  # fmt: skip
 
 
-def write_hpbandster_files(study: Study, folder: Path | None = None) -> None:
+def write_hpbandster_files(study: Study, folder: str | Path | None = None) -> None:
     """Write configs.json and results.json from a study's record, each atomically.
 
     Existing files are replaced. A configuration that was submitted at several budgets has one line in configs.json.
@@ -65,10 +65,12 @@ def write_hpbandster_files(study: Study, folder: Path | None = None) -> None:
         folder: where to write, with a copy of configspace.json. Default: the study's folder, which already has it.
 
     Raises:
+        InvalidInputError: `folder` is not a path.
         DamagedFileError: the record of the study is damaged.
         UserError: the files cannot be written.
     """
-    target, first = folder or study.folder, dict[ConfigurationId, Submission]()
+    target = study.folder if folder is None else as_path(folder, "folder")
+    first = dict[ConfigurationId, Submission]()
     for submission in study.submissions:
         first.setdefault(submission.configuration_id, submission)
     _write_lines(target / CONFIGS, map(config_line, first.values()))
@@ -102,7 +104,7 @@ def _write_lines(path: Path, lines: Iterable[list[Any]]) -> None:
         file.writelines((json.dumps(line, allow_nan=False) + "\n").encode() for line in lines)
 
 
-def export_optuna(study: Study, file: Path) -> int:
+def export_optuna(study: Study, file: str | Path) -> int:
     """Write a study as an Optuna journal file, atomically.
 
     The name of the Optuna study is the name of the study's folder. Timestamps count from the creation of the folder;
@@ -120,14 +122,15 @@ def export_optuna(study: Study, file: Path) -> int:
         DamagedFileError: the record of the study is damaged.
         UserError: Optuna is not installed, or the file cannot be written.
     """
-    if file.exists():
-        raise InvalidInputError(f"'{file}' exists: give another {option('optuna')}, or remove the file")
-    check_writable(file)
+    path = as_path(file, "file")
+    if path.exists():
+        raise InvalidInputError(f"'{path}' exists: give another {option('optuna')}, or remove the file")
+    check_writable(path)
     trials = optuna_trials(study)
     with tempfile.TemporaryDirectory() as scratch:
         journal = Path(scratch) / "journal"
         _write_journal(study, trials, journal)
-        with atomic_write(file) as target:
+        with atomic_write(path) as target:
             target.write(journal.read_bytes())
     return len(trials)
 
@@ -209,11 +212,20 @@ def _configuration(study: Study, identity: str) -> Mapping[str, Any]:
 
 
 def _learning_curve(study: Study, observation: Line) -> dict[int, float]:
-    """Return the validation error after every recorded epoch; empty without a search, or if test values guide."""
+    """Return the validation error after every recorded epoch; empty without a search, or if test values guide.
+
+    It is also empty for a search without a loss whose record cannot be read.
+    """
     folder = study.folder / observation["folder"]
     if study.guide != "validation" or not (folder / CONFIG).is_file():
         return {}
-    errors = {line["epoch"]: line["table_validation_error"] for line in open_search(folder).lines}
+    try:
+        lines = open_search(folder).lines
+    except UserError:
+        if observation["loss"] is None:
+            return {}
+        raise
+    errors = {line["epoch"]: line["table_validation_error"] for line in lines}
     return {epoch: error for epoch, error in errors.items() if error is not None}
 
 

@@ -32,6 +32,7 @@ def folder(tmp_path_factory) -> Path:
     empty_study = make.tuning(out / "tuned-empty").folder
     for name in ("metrics.jsonl", "summary.json"):
         (empty_study / name).unlink()
+    make.tuning(out / "tuned-diverged", diverges=lambda configuration: True)
     nb.Recorder(out / "own-empty", nb.search_space("s1"))
     make.group(out / "none", [(1,)], started=0)
     (out / "ranking").mkdir()
@@ -60,6 +61,7 @@ CASES = {
     "no lines": (["empty"], {}, r"empty' does .* yet: remove it .*, or continue it with resume=.\S+empty.$"),
     "no lines on a table": (["empty"], {"table": "embedded"}, r"empty' does not have a result yet"),
     "no lines of a study": (["tuned-empty"], {}, r'does .* yet: remove it .*, or continue it with resume="\S+empty"$'),
+    "no loss in a study": (["tuned-diverged"], {}, r"does not .* searches diverged: remove it from the comparison$"),
     "no lines of a loop": (["own-empty"], {}, r"empty' does not have a result yet: remove it from the comparison$"),
     "empty group": (["none"], {}, r'contain a search yet: continue with resume="\S+none", or'),
 }  # fmt: skip

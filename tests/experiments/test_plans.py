@@ -170,9 +170,8 @@ def test_searches_of_equal_pace_take_time_in_proportion_to_their_flops(
 
 
 def test_a_study_has_the_work_of_all_its_searches(monkeypatch: pytest.MonkeyPatch) -> None:
-    from nasbench1shot1.experiments.reproduction import costs
-
-    monkeypatch.setattr(costs, "search_work", lambda options: Work(options["epochs"], Flops(1.0, 0.0), disk=1.0))
+    of_epochs = lambda options: Work(options.common.epochs, Flops(1.0, 0.0), disk=1.0)  # noqa: E731
+    monkeypatch.setattr("nasbench1shot1.one_shot_search.work.work_of_search", of_epochs)
     (row,) = make_plan("figure5", measure=False, only=["s1/gdas"], seeds=[0], device="cpu").rows
     assert (row.runs, row.work.steps, row.work.flops.forward) == (1, 17_100, 280)
 
@@ -218,6 +217,47 @@ def test_a_study_is_planned_with_its_brackets(nowhere: Path, untimed: None, caps
     assert rows[0][1:3] == ["1", "8"]  # 2 searches of one epoch and 1 of two epochs, 2 steps each
     assert rows[1][1] == "8"  # four epochs of two hours
     assert list(nowhere.iterdir()) == []
+
+
+def test_a_study_is_planned_with_an_option_that_depends_on_a_hyperparameter(
+    nowhere: Path, untimed: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lengths: list[int] = []
+    counted = lambda options: lengths.append(options.common.cutout_length) or Work(1)  # noqa: E731
+    monkeypatch.setattr("nasbench1shot1.one_shot_search.work.work_of_search", counted)
+    small = {name: value for name, value in TINY.items() if name != "epochs"}
+    options = {"config_space": "cs2", "cutout_length": 8, "min_budget": 1, "max_budget": 2, "iterations": 1}
+    assert len(nb.plan("tune", optimizer="gdas", **options, **small)) == 1
+    assert lengths == [8, 8]  # of each budget
+
+
+def test_commands_are_planned_with_their_workers(nowhere: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two hours an epoch: the threads are divided, and the runs share the workers."""
+    threads: list[int] = []
+    monkeypatch.setattr(estimate, "seconds_per_epoch", lambda options: threads.append(options.common.threads) or 7200.0)
+    monkeypatch.setattr("nasbench1shot1.one_shot_search.work.work_of_search", lambda options: Work(1))
+    monkeypatch.setattr("nasbench1shot1.cell_training.work.seconds_of_training", lambda *_: 7200.0)
+    monkeypatch.setattr("nasbench1shot1.one_shot_search.options.usable_cores", lambda: 8)
+    small = {"channels": 2, "cells": 1, "device": "cpu"}
+    budgets = {"min_budget": 1, "max_budget": 2, "iterations": 1}  # 2 searches of one epoch and 1 of two epochs
+    network = {"stem_channels": 2, "cells_per_stack": 1, "epochs": 4, "device": "cpu", "threads": 1}
+    for frame, note in (
+        (
+            nb.plan("search", seeds=[0, 1, 2], workers=2, epochs=3, **small),
+            "With 2 runs at once, this will take about 12 h",
+        ),
+        (nb.plan("search", seeds=[0], workers=2, epochs=3, **small, threads=3), "This will take about 6 h"),
+        (nb.plan("tune", workers=4, **budgets, **small), "With 3 runs at once, this will take about 4 h"),
+        (nb.plan("train", architecture=CELL, **network), "This will take about 2 h"),
+        (
+            nb.plan("train", architectures=[CELL], seeds=[0, 1, 2], workers=2, **network),
+            "With 2 runs at once, this will take about 4 h",
+        ),
+    ):
+        assert note in " ".join(frame.attrs["notes"])
+    assert threads == [4, 3, 2]
+    frame = nb.plan("blackbox", optimizer="random", evaluations=5, repeats=3, workers=2)
+    assert "With 2 runs at once" in " ".join(frame.attrs["notes"])
 
 
 def test_a_ranking_is_planned_from_its_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -537,6 +577,15 @@ def test_only_the_written_part_of_a_page_changes(tmp_path: Path) -> None:
     assert page.read_text() == "nothing\n"
 
 
+def test_a_page_is_checked_before_the_work_is_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(all_plans, "make_plan", lambda *_, **__: pytest.fail("counted"))
+    for page in (tmp_path, tmp_path / "page.md"):
+        with exits(capsys, page, BEGIN):
+            cli.main(["plan", "--page", str(page)])
+
+
 def test_all_figures_are_planned_in_one_call(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -577,6 +626,34 @@ def test_bad_input_is_refused_in_one_sentence(
     with exits(capsys, *said):
         cli.main(["plan", *words])
     assert list(nowhere.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "named"),
+    [
+        ("search --scale quick --out run", ["run", "--out"]),
+        ("tune --scale quick --out run", ["run", "--out"]),
+        ("blackbox --out run", ["run", "--out"]),
+        (f"train {CELL} --out run", ["run", "--out"]),
+        ("blackbox --max-parameters 1", ["--max-parameters 1", "882,570"]),
+        ("tune --scale quick --config-space empty.json", ["empty.json", "no hyperparameters"]),
+        ("tune --scale quick --config-space other.json", ["other.json", "weight_decey", "weight_decay"]),
+        ("train --list list.txt --scale quick --into list.txt", ["list.txt"]),
+    ],
+)
+def test_a_dry_run_refuses_what_the_command_refuses(
+    line: str, named: list[str], nowhere: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (nowhere / "run").mkdir()
+    (nowhere / "run" / "notes.txt").touch()
+    (nowhere / "list.txt").write_text(CELL)
+    decay = {"name": "weight_decey", "type": "uniform_float", "lower": 0, "upper": 1, "log": False, "default_value": 0}
+    for name, hyperparameters in (("empty", []), ("other", [decay])):
+        content = {"name": name, "hyperparameters": hyperparameters, "conditions": [], "forbiddens": []}
+        content |= {"python_module_version": "1.2", "format_version": 0.4}
+        (nowhere / f"{name}.json").write_text(json.dumps(content))
+    with exits(capsys, *named):
+        cli.main([*line.split(), "--dry-run"])
 
 
 def test_plans_of_commands_refuse_what_does_not_apply(nowhere: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,7 +1,7 @@
 """Jobs are picklable, and are started, resumed or skipped depending on their folder."""
 
 import pickle
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, replace
 from errno import ENOSPC
 
 import pytest
@@ -50,6 +50,17 @@ def test_a_stopped_run_is_resumed_with_the_resume_options(tmp_path, monkeypatch)
         {"out": tmp_path / "new", "seed": 1, "optimizer": "own:Method"},
         {"resume": job.folder, "epochs": 3, "allow_module": "own"},
     ]
+
+
+def test_a_finished_run_is_resumed_only_if_it_is_extended(tmp_path, monkeypatch):
+    job = light_job(tmp_path, "one", seed=3)
+    run_until_finished(job.command, job.folder, job.options)
+    longer = replace(job, extends={"seed": 4}, resume_options={"seed": 4})
+    assert [one.is_finished for one in (job, replace(job, extends={"seed": 3}), longer)] == [True, True, False]
+    seen = []
+    monkeypatch.setattr("light_run.run", lambda **given: seen.append(given))
+    failure, _ = run_here(longer, Exception)
+    assert seen == [{"resume": job.folder, "seed": 4}] and not missing(str(failure), "summary.json")
 
 
 def test_a_job_waits_for_a_folder_locked_by_a_lost_worker(tmp_path, monkeypatch):

@@ -5,6 +5,7 @@ import shutil
 from io import StringIO
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from refusals import exits, refuses
@@ -66,6 +67,56 @@ def test_searches_that_were_run_one_by_one_become_a_group(tmp_path):
     assert [run.config["seed"] for run in group] == [0, 1]
     assert (alone.folder / "metrics.jsonl").read_bytes() == before
     assert group.is_finished
+
+
+def test_the_rest_of_a_start_that_was_killed_does_not_block_a_group(tmp_path):
+    folder, shared = tmp_path / "group", {**SMALL, "console": QUIET}
+    nb.search(out=folder / "seed-0", **shared)
+    for seed, names in {1: ["environment.json", ".config.json.1.part"], 2: []}.items():
+        (folder / f"seed-{seed}").mkdir()
+        for name in names:
+            (folder / f"seed-{seed}" / name).write_text("{}")
+    (folder / "seed-1" / "notes.txt").touch()
+    with refuses(nb.InvalidInputError, folder):
+        nb.search_seeds([0, 1, 2], out=folder, **shared)
+    (folder / "seed-1" / "notes.txt").unlink()
+    assert nb.search_seeds([0, 1, 2], out=folder, **shared).is_finished
+
+
+def contents(folder: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_searches_that_cannot_become_longer_stay_finished(tmp_path):
+    images = tmp_path / "own.npz"
+    pixels = np.random.default_rng(0).integers(0, 256, (120, 16, 16, 3), dtype=np.uint8)
+    np.savez(images, images=pixels, labels=np.arange(120) % 10)
+    folder = tmp_path / "group"
+    nb.search_seeds([0, 1], out=folder, console=QUIET, images=images, **SMALL)
+    before = contents(folder)
+    images.rename(tmp_path / "moved.npz")
+    with refuses(nb.UserError, images):
+        nb.search_seeds(resume=folder, epochs=2, console=QUIET)
+    np.savez(images, images=255 - pixels, labels=np.arange(120) % 10)
+    with refuses(nb.InvalidInputError, folder / "seed-0"):
+        nb.search_seeds(resume=folder, epochs=2, console=QUIET)
+    assert contents(folder) == before
+    (tmp_path / "moved.npz").replace(images)
+    (folder / "seed-1" / "checkpoint.pt").write_bytes(b"damaged")
+    with refuses(nb.DamagedFileError, folder / "seed-1" / "checkpoint.pt"):
+        nb.search_seeds(resume=folder, epochs=2, console=QUIET)
+    group = nb.load_run(folder)
+    assert [(run.is_finished, len(run.lines)) for run in group] == [(True, 3), (True, 2)]
+    assert not group.is_finished and "1 of 2 finished" in repr(group)
+
+
+def test_a_search_whose_phases_would_move_is_not_taken_into_a_longer_group(tmp_path):
+    folder, shared = tmp_path / "group", {**TINY, "optimizer": "darts-pt", "selection_epochs": 1, "console": QUIET}
+    nb.search(out=folder / "seed-0", **{**shared, "epochs": 2})
+    before = contents(folder)
+    with refuses(nb.InvalidInputError, folder / "seed-0", "selection", options="epochs"):
+        nb.search_seeds([0, 1], out=folder, **{**shared, "epochs": 6})
+    assert contents(folder) == before
 
 
 def test_the_first_error_of_searches_in_this_process_ends_the_group(tmp_path):

@@ -87,6 +87,18 @@ def test_ends_are_checked_without_inactive_hyperparameters(tmp_path):
     assert len(config_space(str(tmp_path / "own.json"), fixed())) == 2
 
 
+def test_ends_of_a_range_that_the_defaults_make_inactive_are_checked(tmp_path):
+    """Almost no random configuration has an invalid momentum, whose range needs other values of two hyperparameters."""
+    space = ConfigurationSpace()
+    kind = Categorical("relaxation", ["softmax", "gumbel"], default="softmax")
+    noise = Categorical("evaluation_noise", [False, True], default=False)
+    momentum = Float("momentum", (0.5, 1.00001))
+    space.add(kind, noise, EqualsCondition(noise, kind, "gumbel"), momentum, EqualsCondition(momentum, noise, True))
+    space.to_json(tmp_path / "own.json")
+    with refuses(nb.InvalidInputError, "relaxation gumbel", "evaluation_noise True", "momentum 1.00001"):
+        config_space(str(tmp_path / "own.json"), fixed(optimizer="gdas"))
+
+
 def test_only_configurations_of_the_space_are_checked(tmp_path):
     """The optimizer's default learning rate is below the range of the minimum, but not in the space."""
     space = ConfigurationSpace()

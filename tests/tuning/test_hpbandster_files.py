@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 from ConfigSpace import Configuration, ConfigurationSpace
+from refusals import refuses
 from synthetic_study import by_weight_decay, write_study
 
+import nasbench1shot1 as nb
 from nasbench1shot1.tuning.export import write_hpbandster_files
 from nasbench1shot1.tuning.record import Study
 
@@ -42,6 +44,13 @@ def test_hpbandster_reads_every_configuration_and_every_run(study):
     assert configurations[0, 0, 0]["config_info"] == {"model_based_pick": False}
     assert configurations[3, 0, 0]["config_info"] == {"model_based_pick": True}
     assert sum(line["loss"] is None for line in study.lines) >= 2  # diverged runs are among them
+
+
+def test_the_files_are_written_to_a_folder_that_is_named_as_text(study, tmp_path):
+    write_hpbandster_files(study, str(tmp_path))
+    assert {path.name for path in tmp_path.iterdir()} == {"configs.json", "results.json", "configspace.json"}
+    with refuses(nb.InvalidInputError, "folder"):
+        write_hpbandster_files(study, 3)  # type: ignore[arg-type]
 
 
 def test_the_analyses_of_hpbandster_find_the_best_and_the_trajectory(study):

@@ -170,9 +170,13 @@ def outcome(study: Study, end: Ended, table: Any = None, number: int = 4) -> Out
     return trial_outcome(study, table or nb.load_table(), trial_job(study, trial({}, 1, number)), end)
 
 
-def test_a_search_that_fails_ends_the_study(study):
-    with refuses(nb.UserError, "CIFAR-10", study.folder):
-        outcome(study, Ended("CIFAR-10 is not installed", "UserError"))
+@pytest.mark.parametrize(
+    ("failure", "error"),
+    [("CIFAR-10 is not installed", "UserError"), ("OutOfMemoryError: CUDA out of memory", "OutOfMemoryError")],
+)
+def test_a_search_that_fails_ends_the_study(study, failure, error):
+    with refuses(nb.UserError, failure, study.folder):
+        outcome(study, Ended(failure, error))
 
 
 def test_a_diverged_search_is_an_outcome_without_a_loss(study):

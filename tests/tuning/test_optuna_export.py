@@ -65,6 +65,17 @@ def test_diverged_searches_are_failed_trials(study, exported):
     assert all(trial.state == TrialState.COMPLETE for trial in exported.trials if trial.number not in failed)
 
 
+def test_a_search_whose_record_cannot_be_read_has_no_learning_curve(tmp_path):
+    made = write_study(tmp_path / "study", diverges=lambda c: c["learning_rate"] > 0.3, runs=True, iterations=2)
+    failed, other = (next(line for line in made.lines if (line["loss"] is None) == kind) for kind in (True, False))
+    (made.folder / failed["folder"] / "metrics.jsonl").write_text("[]\n")
+    export_optuna(made, str(tmp_path / "file"))
+    assert load(tmp_path / "file").trials[failed["number"]].intermediate_values == {}
+    (made.folder / other["folder"] / "metrics.jsonl").write_text("[]\n")
+    with refuses(DamagedFileError, "metrics.jsonl"):
+        export_optuna(made, tmp_path / "another")
+
+
 def test_the_best_trial_is_the_best_observation(study, exported):
     assert exported.best_value == min(line["loss"] for line in study.lines if line["loss"] is not None)
 
