@@ -14,7 +14,7 @@ from nasbench1shot1.experiments.plans import make_plan
 from nasbench1shot1.experiments.reproduction.figures.catalogue import FIGURES
 from nasbench1shot1.experiments.reproduction.forecast import Report, no_report
 from nasbench1shot1.ground.errors import InvalidInputError
-from nasbench1shot1.ground.files import atomic_write, read_text
+from nasbench1shot1.ground.files import atomic_write, check_writable, read_text
 from nasbench1shot1.ground.text import markdown_table
 from nasbench1shot1.runs.devices import CORE, gpus
 from nasbench1shot1.runs.work import Work
@@ -87,15 +87,26 @@ class AllPlans:
             InvalidInputError: the page has no such part.
             UserError: the page cannot be read or written.
         """
-        text = read_text(path) if path.is_file() else ""
-        if text.count(BEGIN) != 1 or text.count(END) != 1:
-            raise InvalidInputError(f"'{path}' has no part for the plan: add the lines '{BEGIN}' and '{END}' to it")
-        before, _, rest = text.partition(BEGIN)
-        after = rest.partition(END)[2]
+        before, after = _around_plan(path)
         with atomic_write(path) as file:
             file.write(f"{before}{BEGIN}\n\n{self.markdown()}\n{END}{after}".encode())
         with atomic_write(path.with_suffix(".csv")) as file:
             file.write(self.as_csv().encode())
+
+
+def check_page(path: Path) -> None:
+    """Raise the errors of `AllPlans.write_page`, before the plans are made."""
+    _around_plan(path)
+    check_writable(path)
+
+
+def _around_plan(path: Path) -> tuple[str, str]:
+    """Return the text of a page before and after the written part; raises InvalidInputError if it has no such part."""
+    text = read_text(path) if path.is_file() else ""
+    if text.count(BEGIN) != 1 or text.count(END) != 1:
+        raise InvalidInputError(f"'{path}' has no part for the plan: add the lines '{BEGIN}' and '{END}' to it")
+    before, _, rest = text.partition(BEGIN)
+    return before, rest.partition(END)[2]
 
 
 def plan_all(scale: str, on: Sequence[str], report: Report = no_report) -> AllPlans:

@@ -98,6 +98,10 @@ def _program() -> str:
 
 
 def _run(arguments: list[str]) -> None:
+    try:
+        os.getcwd()  # noqa: PTH109 - pathlib would have to be imported
+    except FileNotFoundError as error:
+        raise UserError("the current folder no longer exists: change to another folder") from error
     name, rest = _split(arguments)
     command = imported(f"nasbench1shot1.commands.{COMMANDS[name].target}")
     words = [word for word in rest if word not in HELP]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from nasbench1shot1.ground.errors import InvalidInputError, value_of
 from nasbench1shot1.optimizer import Hyperparameters, OneShotOptimizer
-from nasbench1shot1.runs.options import IF_GIVEN, OfLength, Range
+from nasbench1shot1.runs.options import IF_GIVEN, RATE, OfLength, Range
 from nasbench1shot1.space import OneShotSpace
 
 if TYPE_CHECKING:
@@ -23,9 +23,9 @@ BETAS = (0.5, 0.999)
 class AdamHyperparameters(Hyperparameters):
     """Options of Λ's optimizer."""
 
-    architecture_learning_rate: Annotated[float, Range(0), OfLength.STEP] = 3e-4
+    architecture_learning_rate: Annotated[float, RATE, OfLength.STEP] = 3e-4
     """Learning rate of Λ (Adam)."""
-    architecture_weight_decay: Annotated[float, Range(0)] = 1e-3
+    architecture_weight_decay: Annotated[float, RATE] = 1e-3
     """Weight decay of Λ (Adam)."""
     architecture_grad_clip: Annotated[float, Range(0)] = 0.0
     """Maximum norm of Λ's gradient; 0 disables clipping."""

@@ -15,7 +15,7 @@ from nasbench1shot1.ground.errors import DivergedError, InvalidInputError, optio
 from nasbench1shot1.nasbench101.cell import OPERATIONS
 from nasbench1shot1.optimizers.sampling import RepeatedSelection, RepeatedSelectionHyperparameters, SamplingOptimizer
 from nasbench1shot1.phases import Phase
-from nasbench1shot1.runs.options import IF_GIVEN, Range
+from nasbench1shot1.runs.options import IF_GIVEN, RATE, Range
 from nasbench1shot1.runs.schedules import Cosine
 from nasbench1shot1.scales import below_full
 from nasbench1shot1.space import OneShotSpace
@@ -43,7 +43,7 @@ class ENASHyperparameters(RepeatedSelectionHyperparameters):
     """Number of architectures that the controller draws and the shared weights score after every epoch."""
     controller_steps: Annotated[int, Range(0)] = 300
     """Number of controller steps after every epoch; each uses one sampled architecture."""
-    controller_learning_rate: Annotated[float, Range(0)] = 3.5e-4
+    controller_learning_rate: Annotated[float, RATE] = 3.5e-4
     """Learning rate of the controller (Adam)."""
     controller_entropy_weight: Annotated[float, Range(0)] = 1e-4
     """Weight of the controller's entropy (nats) relative to the accuracy (a fraction)."""

@@ -20,7 +20,7 @@ from nasbench1shot1.optimizers.gradient import (
 )
 from nasbench1shot1.optimizers.levels import LevelHyperparameters, level_phases
 from nasbench1shot1.phases import Phase
-from nasbench1shot1.runs.options import IF_GIVEN, OfLength, Range
+from nasbench1shot1.runs.options import IF_GIVEN, RATE, OfLength, Range
 
 if TYPE_CHECKING:
     import torch
@@ -40,7 +40,7 @@ class FairDARTSHyperparameters(LevelHyperparameters):
     """Relaxation that turns Λ into mixing weights."""
     term: Annotated[TermName | None, IF_GIVEN] = "zero-one"
     """Term added to the loss of Λ; none disables it."""
-    architecture_learning_rate: Annotated[float, Range(0), OfLength.STEP] = 3e-3
+    architecture_learning_rate: Annotated[float, RATE, OfLength.STEP] = 3e-3
     """Learning rate of Λ (Adam)."""
     levels: Literal["bilevel", "single-level"] = "bilevel"
     """bilevel: the weight half trains the weights, and the architecture half trains Λ. single-level: every batch of

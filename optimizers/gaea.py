@@ -12,7 +12,7 @@ from nasbench1shot1.optimizers.darts import DARTS
 from nasbench1shot1.optimizers.gradient import PUBLISHED_WEIGHTS, RuleName
 from nasbench1shot1.optimizers.levels import LevelHyperparameters, level_phases
 from nasbench1shot1.phases import Phase
-from nasbench1shot1.runs.options import IF_GIVEN, OfLength, OnlyWith, Range
+from nasbench1shot1.runs.options import IF_GIVEN, RATE, OfLength, OnlyWith, Range
 from nasbench1shot1.runs.schedules import Cosine
 
 if TYPE_CHECKING:
@@ -29,9 +29,9 @@ class GAEAHyperparameters(LevelHyperparameters):
 
     rule: Annotated[RuleName | None, IF_GIVEN] = "exponentiated-gradient"
     """Update rule of Λ: adam, or exponentiated-gradient on the mixing weights."""
-    architecture_learning_rate: Annotated[float, Range(0), OfLength.STEP] = 0.1
+    architecture_learning_rate: Annotated[float, RATE, OfLength.STEP] = 0.1
     """Learning rate of Λ."""
-    architecture_weight_decay: Annotated[float, Range(0)] = 0.0
+    architecture_weight_decay: Annotated[float, RATE] = 0.0
     """Weight of an entropy term in the loss of Λ, or Adam's weight decay."""
     cosine_epochs: Annotated[int | None, Range(1), OfLength.EPOCHS, IF_GIVEN] = None
     """Length in epochs of the cosine schedule of the weights' learning rate; a search with fewer epochs uses only its

@@ -13,7 +13,7 @@ from nasbench1shot1.optimizer import Mixing, WeightStep
 from nasbench1shot1.optimizers.darts import DARTS
 from nasbench1shot1.optimizers.gradient import PUBLISHED_WEIGHTS, GradientHyperparameters
 from nasbench1shot1.phases import Phase
-from nasbench1shot1.runs.options import OfLength, OnlyWith, Range
+from nasbench1shot1.runs.options import RATE, OfLength, OnlyWith, Range
 from nasbench1shot1.space import OneShotSpace
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class LambdaDARTSHyperparameters(GradientHyperparameters):
     """Options of Λ-DARTS: DARTS with a regulariser of the weights that aligns the gradients of the cells."""
 
-    architecture_learning_rate: Annotated[float, Range(0), OfLength.STEP] = 1e-4
+    architecture_learning_rate: Annotated[float, RATE, OfLength.STEP] = 1e-4
     """Learning rate of Λ (Adam)."""
     alignment: Annotated[float, Range(0)] = 0.25
     """Weight of the alignment in the last epoch; it grows linearly from 0 over the epochs."""

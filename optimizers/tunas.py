@@ -18,7 +18,7 @@ from nasbench1shot1.optimizer import Mixing, SearchStep
 from nasbench1shot1.optimizers.adam import AdamHyperparameters, AdamOptimizer
 from nasbench1shot1.optimizers.components.moving_average import MovingAverage
 from nasbench1shot1.optimizers.widths import WidthHyperparameters, WidthOptimizer, used_samples
-from nasbench1shot1.runs.options import OnlyWithBounds, Range
+from nasbench1shot1.runs.options import RATE, OnlyWithBounds, Range
 from nasbench1shot1.space import OneShotSpace
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 class TuNASHyperparameters(AdamHyperparameters, WidthHyperparameters):
     """Options of TuNAS: REINFORCE on the probabilities of the widths."""
 
-    architecture_weight_decay: Annotated[float, Range(0)] = 0.0
+    architecture_weight_decay: Annotated[float, RATE] = 0.0
     """Weight decay of Λ (Adam)."""
     weights_first: bool | None = False
     """Train the weights before Λ in every step, as in the published code, instead of after it."""

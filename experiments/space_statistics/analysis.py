@@ -11,6 +11,7 @@ from nasbench1shot1.display.axes import AxesList
 from nasbench1shot1.display.charts import Panel, draw_panels
 from nasbench1shot1.experiments.space_statistics.values import accuracy, caption, has_values
 from nasbench1shot1.reference_points import Asked
+from nasbench1shot1.runs.options import check_range
 from nasbench1shot1.tables.table import Table
 
 Frame = pandas.DataFrame
@@ -48,10 +49,12 @@ class Analysis:
         kind: str | None = None,
         mark: Iterable[Asked] | None = None,
     ) -> Frame:
-        """Return the frame for a table, with the options that the analysis takes; raises the errors of `ask`.
+        """Return the frame for a table, with the options that the analysis takes.
 
-        The default split is the paper's if the table has it, and otherwise validation.
+        The default split is the paper's if the table has it, and otherwise validation. Raises InvalidInputError for a
+        negative seed, and the errors of `ask`.
         """
+        check_range("seed", seed, 0)
         if split is None and self.split is not None:
             split = self.split if has_values(table, accuracy(self.split), predicted=predicted) else "validation"
         options: dict[str, Any] = {"split": split, "predicted": predicted, "space": space, "kind": kind or "all"}

@@ -10,6 +10,7 @@ The field `feedback_repeats` of config.json records their number at each budget.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.ground.errors import InvalidInputError, alternatives
@@ -59,6 +60,18 @@ class Goal:
             return cls()
         recorded = config[FIELD]
         return cls(Column.from_entry(recorded["validation"]), Column.from_entry(recorded["test"]))
+
+    def check_recorded(self, recorded: "Goal", folder: Path) -> None:
+        """Raise InvalidInputError if the table now describes the metrics otherwise than the study in a folder.
+
+        A table's id does not depend on descriptions. The default objective has the same unit and direction everywhere.
+        """
+        for before, now in ((recorded.guide, self.guide), (recorded.judge, self.judge)):
+            if not recorded.is_default and _meaning(before) != _meaning(now):
+                raise InvalidInputError(
+                    f"'{folder}' was made with a table that describes {before.metric} as {_meaning(before)}, but now "
+                    f"it is {_meaning(now)}: restore the recorded table, or start a new study"
+                )
 
     def fields(self) -> dict[str, Any]:
         """Return the fields of config.json that describe the metrics; none for the default objective."""
@@ -136,9 +149,18 @@ class Goal:
         """Return a sentence about the objective, for screens and captions; empty for the default objective."""
         if self.is_default:
             return ""
-        about = ", ".join(filter(None, (self.guide.unit, f"{self.guide.direction} is better")))
         warning = " Test values guided the search." if self.is_guided_by_test_values else ""
-        return f"Objective: {self.guide.words} ({about}).{warning}"
+        return f"Objective: {self.guide.words} ({_scale(self.guide)}).{warning}"
+
+
+def _scale(metric: Column) -> str:
+    """Return unit and direction of a metric in words, such as "ms, lower is better"."""
+    return ", ".join(filter(None, (metric.unit, f"{metric.direction} is better")))
+
+
+def _meaning(metric: Column) -> str:
+    """Return in words what values of a metric mean, such as "ms, lower is better, measured"."""
+    return f"{_scale(metric)}, {metric.fidelity}"
 
 
 def common_goal(goals: Iterable[Goal]) -> Goal:

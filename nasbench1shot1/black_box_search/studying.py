@@ -118,7 +118,7 @@ class BlackBoxKind(Kind[BlackBoxOptions, Repeats, BlackBoxStudy, RunWriter[Black
     def begin(self, options: BlackBoxOptions, resumed: BlackBoxStudy | None) -> Begun[Repeats]:
         """Open the table, and check that the optimizer can search."""
         self._check_places(options)
-        return begin_study(Repeats(options, table_of_study(options)))
+        return begin_study(Repeats(options, table_of_study(options)), resumed)
 
     def _check_places(self, options: BlackBoxOptions) -> None:
         """Raise InvalidInputError for an object of a script or notebook, which other processes cannot import."""
@@ -178,13 +178,19 @@ def _with_table(options: BlackBoxOptions, given: Mapping[str, Any]) -> BlackBoxO
     return with_table(options, load_table(options.common.table), given)
 
 
-def begin_study(repeats: Repeats) -> Begun[Repeats]:
+def begin_study(repeats: Repeats, resumed: BlackBoxStudy | None = None) -> Begun[Repeats]:
     """Return the searches of a study with everything that config.json records about their data.
 
+    Args:
+        repeats: the searches.
+        resumed: the study that is resumed; None for a new one.
+
     Raises:
-        UserError: the table lacks the objective or a bounded cost, no network is within the bounds, or the optimizer
-            refuses the space or the budgets.
+        UserError: the table lacks the objective or a bounded cost, or describes the objective otherwise than the
+            resumed study; no network is within the bounds; or the optimizer refuses the space or the budgets.
     """
+    if resumed is not None:
+        repeats.goal.check_recorded(resumed.goal, resumed.folder)
     repeats.check_objective()
     baseline = repeats.baseline
     feedback = repeats.feedback_repeats()

@@ -44,7 +44,6 @@ def read_list(file: Path) -> list[Listed]:
         raise UserError(
             f"cannot read the list '{file}' ({why}): give a text file with one architecture per line"
         ) from error
-    text = text.removeprefix("\ufeff")  # a byte order mark, which some editors write
     found = [Listed(f"line {number} of {file}", line) for number, line in listed_lines(text)]
     if not found:
         raise InvalidInputError(f"the list '{file}' contains no architectures: write one per line")

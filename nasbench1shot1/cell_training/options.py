@@ -11,6 +11,7 @@ from nasbench1shot1.runs.folder import COMMON
 from nasbench1shot1.runs.machine import Device, default_threads, resolve_device
 from nasbench1shot1.runs.options import (
     MOST_EPOCHS,
+    RATE,
     Images,
     Range,
     absolute_file,
@@ -48,11 +49,11 @@ class TrainingOptions:
     """Image set: cifar10, cifar100, ImageNet16-120, cifar10-sample, the name of an imported set, or an .npz file."""
     batch_size: Annotated[int, Range(2)] = 256
     """Batch size."""
-    learning_rate: Annotated[float, Range(0)]
+    learning_rate: Annotated[float, RATE]
     """Initial learning rate."""
     momentum: Annotated[float, Range(0, 1)] = 0.9
     """Momentum of the optimizer."""
-    weight_decay: Annotated[float, Range(0)]
+    weight_decay: Annotated[float, RATE]
     """L2 coefficient λ: adds λ · ½ Σ p² to the loss."""
     evaluate_every: Annotated[int | None, Range(1)] = None
     """Evaluate every N epochs, and after the last. Default: only the evaluations of the benchmark's protocol."""

@@ -13,7 +13,7 @@ from nasbench1shot1.cell_training.options import TrainingOptions
 from nasbench1shot1.cell_training.record import Training, load_training
 from nasbench1shot1.cell_training.training import architecture_text, train_cell
 from nasbench1shot1.ground.arguments import options_by_keyword
-from nasbench1shot1.ground.errors import InvalidInputError, UserError, either, option, value_of
+from nasbench1shot1.ground.errors import InvalidInputError, UserError, either, option, quoted_option, value_of
 from nasbench1shot1.ground.files import as_path, write_json
 from nasbench1shot1.ground.progress import ProgressDisplay
 from nasbench1shot1.ground.text import counted, duration, line_printer, percent
@@ -289,7 +289,7 @@ def _job(group: TrainingGroup, config: TrainingOptions, network: Mapping[str, An
 
 
 def check_table_folder(folder: Path, group: TrainingGroup) -> None:
-    """Raise InvalidInputError if a folder contains anything but a table that a group's table can replace.
+    """Raise InvalidInputError if a folder contains trainings, or anything but a table that a group's table can replace.
 
     Such a table has trainings with the same options and images, and no network or seed that the group lacks. Errors of
     writing are also raised.
@@ -299,6 +299,13 @@ def check_table_folder(folder: Path, group: TrainingGroup) -> None:
     from nasbench1shot1.tables.table import load_table
     from nasbench1shot1.tables.writing import check_target
 
+    where = folder.resolve()
+    for place in (group.folder, *(of_training for _, _, of_training in group.places())):
+        if where in (place.resolve(), *place.resolve().parents):
+            raise InvalidInputError(
+                f"{quoted_option('into', folder)} contains the trainings, or will contain them: choose another "
+                f"{option('into')}"
+            )
     check_target(folder)
     if not (folder / META).is_file():
         return

@@ -95,7 +95,7 @@ class BlackBox(Generic[Own]):
         options = {**vars(self.common), **vars(self.own), **vars(self.where)}
         given = {name: value for name, value in options.items() if name in self.named}
         if self.dry_run:
-            check_dry_run(resume=self.resume)
+            check_dry_run(self.out, resume=self.resume)
             show_dry_run("blackbox", **given)
             return
         black_box(out=self.out, resume=self.resume, allow_module=self.allow_module, **given)

@@ -26,11 +26,11 @@ class Claims:
         from nasbench1shot1.experiments.claims.catalogue import judged, selected
         from nasbench1shot1.experiments.claims.evidence import Records
         from nasbench1shot1.experiments.claims.page import as_markdown, show
-        from nasbench1shot1.ground.files import atomic_write, check_writable
+        from nasbench1shot1.ground.files import atomic_write, check_writable_file
         from nasbench1shot1.ground.text import literal_console
 
         claims = selected(self.only or ())
-        check_writable(self.out)
+        check_writable_file(self.out, "out")
         with Records(self.records or ()) as records:
             results = judged(claims, records)
         with atomic_write(self.out) as file:

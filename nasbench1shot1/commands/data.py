@@ -18,12 +18,21 @@ class Info:
     """Read every image and verify the recorded SHA-256."""
 
     def run(self) -> None:
-        """Print the facts of each image set, one per line."""
-        from nasbench1shot1.images.image_set import describe_images
+        """Print the facts of each image set, one per line; with --verify, raise UserError if one is unusable."""
+        from nasbench1shot1.ground.errors import UserError
+        from nasbench1shot1.images.image_set import available_names, describe_set
 
-        for number, row in enumerate(describe_images(self.verify)):
-            facts = [f"{label + ':':<10}{text}" for label, text in _facts(row).items()]
+        unusable = []
+        for number, name in enumerate(available_names()):
+            try:
+                found = _facts(describe_set(name, self.verify))
+            except UserError as error:
+                found = {"name": name, "unusable": error.for_command_line}
+                unusable.append(name)
+            facts = [f"{label + ':':<10}{text}" for label, text in found.items()]
             print_to_stdout("\n".join(facts if number == 0 else ["", *facts]))
+        if unusable and self.verify:
+            raise UserError(f"unusable image sets: {', '.join(unusable)} (the list has the reasons)")
 
 
 def _facts(row: Mapping[str, Any]) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.ground.errors import InvalidInputError, option, switch
@@ -50,7 +51,14 @@ def show_dry_run(command: str, on: GPUOptions = USUAL_GPUS, **options: Any) -> N
     show_plan(make_plan(command, on.gpus or USUAL, **options))
 
 
-def check_dry_run(**others: object) -> None:
-    """Raise InvalidInputError for given options that do not apply to a dry run, such as `resume`."""
+def check_dry_run(out: Path | None = None, **others: object) -> None:
+    """Raise InvalidInputError for given options that do not apply to a dry run, such as `resume`.
+
+    `out` is the folder of the new run, if it is given; it must not exist.
+    """
+    from nasbench1shot1.runs.lifecycle import check_is_new
+
     if given := [name for name, value in others.items() if value]:
         raise InvalidInputError(f"{switch('dry_run')} plans new runs: remove {option(given[0])}")
+    if out is not None:
+        check_is_new(out)

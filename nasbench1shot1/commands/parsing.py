@@ -147,6 +147,8 @@ def _refuse_unknown(name: str, options: Sequence[Option], word: str, explain: Ca
     flags = [option.flag for option in options if option.flag]
     if word.startswith("--"):
         word = word.partition("=")[0]
+        if word in flags:
+            raise _refusal(name, f"'{word}' follows --, after which all words are arguments: give options before it")
         explain(word.removeprefix("--").removeprefix("no-").replace("-", "_"))
         raise unknown_name("option", word, ["--help", *flags])
     meant = next((option.flag for option in options if option.lists(word)), None)

@@ -121,10 +121,12 @@ class Plan:
         }
 
     def _run_all(self, given: Mapping[str, Any]) -> None:
-        from nasbench1shot1.experiments.all_plans import plan_all
+        from nasbench1shot1.experiments.all_plans import check_page, plan_all
 
         if unfit := [name for name in ("only", "seeds", *given) if name in self.named]:
             raise InvalidInputError(f"{option(unfit[0])} is for the plan of a single figure: name the figure")
+        if self.page is not None:
+            check_page(self.page)
         print_to_stderr(
             "Counting the work of all figures takes about half an hour. Name a figure to count only its own."
         )

@@ -61,13 +61,11 @@ class Query:
 
         from nasbench1shot1.architecture import Architecture, parsed
         from nasbench1shot1.commands.arguments import check_not_truncated
-        from nasbench1shot1.ground.files import check_picture
         from nasbench1shot1.ground.text import counted, literal_console
         from nasbench1shot1.registry import BUILT_IN, search_space
         from nasbench1shot1.tables.table import load_table
 
         picture = self._picture()
-        check_picture(picture)
         style = self.pictures.figure_style
         if self.space is not None:
             search_space(self.space)  # whose module may define another form of architectures
@@ -90,7 +88,7 @@ class Query:
             print_to_stdout(title)  # not a title of the table, which would be broken at its width
             screen = Screen()
             for heading in ("column", "value", "source"):
-                screen.add_column(heading)
+                screen.add_column(heading, overflow="fold")
             for row in (*_values(table, metrics, seen), *_regrets(table, item, metrics)):
                 screen.add_row(*row)
             console.print(screen)
@@ -105,16 +103,24 @@ class Query:
             print_to_stdout(f"Picture: {picture}")
 
     def _picture(self) -> Path | None:
-        """Return the path of the drawing; raises InvalidInputError for a format without a drawing."""
-        from nasbench1shot1.ground.errors import InvalidInputError
+        """Return the path of the drawing.
 
-        if self.pictures.format is None:
-            return self.draw
+        Raises UserError for options of a drawing without one, and for a path that cannot be written.
+        """
+        from nasbench1shot1.ground.errors import InvalidInputError
+        from nasbench1shot1.ground.files import check_picture, check_writable_file
+
         if self.draw is None:
-            raise InvalidInputError(
-                f"{option('format')} applies only to a drawing: add {option('draw')}, or remove {option('format')}"
-            )
-        return self.draw.with_suffix(f".{self.pictures.format}")
+            if given := [name for name, value in vars(self.pictures).items() if value is not None]:
+                raise InvalidInputError(
+                    f"{option(given[0])} applies only to a drawing: add {option('draw')}, or remove {option(given[0])}"
+                )
+            return None
+        format, path = self.pictures.format, self.draw
+        path = path.with_suffix(f".{format}") if format and path.name else path  # "." has no name
+        check_writable_file(path, "draw")
+        check_picture(path)
+        return path
 
     def _space(self, item: Any) -> "SearchSpace | None":
         """Return the space of an architecture, or the given one; None for a hash without --space."""

@@ -174,7 +174,8 @@ class Search(Generic[Own]):
             search(**where, **given)
 
     def _plan(self, given: Mapping[str, Any]) -> None:
-        check_dry_run(resume=self.resume, overwrite=self.overwrite)
+        out = self.out if self.seeds is None else None  # a group of searches continues in its folder
+        check_dry_run(out, resume=self.resume, overwrite=self.overwrite)
         seeds = None if self.seeds is None else parse_seeds(self.seeds)
         show_dry_run("search", self.expected, seeds=seeds, **self.where.given, **given)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from nasbench1shot1.commands.options import Positional
 from nasbench1shot1.display.options import USUAL_PICTURES, PictureOptions
 from nasbench1shot1.ground.text import print_to_stdout
-from nasbench1shot1.runs.options import Form, Mark, TableName
+from nasbench1shot1.runs.options import Form, Mark, Range, TableName
 
 if TYPE_CHECKING:
     from nasbench1shot1.experiments.space_statistics.analysis import Analysis
@@ -50,7 +50,7 @@ class Statistics:
     the first reference point, except in the two distributions."""
     predicted: bool = False
     """Use the table's estimates where measurements are missing; every figure then states this."""
-    seed: int = 0
+    seed: Annotated[int, Range(0)] = 0
     """Random seed of autocorrelation and top-volume."""
     pictures: PictureOptions = USUAL_PICTURES
     """How the pictures look."""

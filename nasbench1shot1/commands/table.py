@@ -295,7 +295,8 @@ def _print_usage_hint(folder: Path, before: str | None = None) -> None:
     print_to_stdout(f"{table.id}: {len(table):,} {table.benchmark.networks[1]}; {repeats} at {epochs} epochs")
     print_to_stdout(f"in {folder}{f', where it replaced the table {before}' if before else ''}")
     named = name_of_folder(folder)
-    print_to_stdout(f"with a command: --table {shlex.quote(named)}")
+    separator = "=" if named.startswith("-") else " "
+    print_to_stdout(f"with a command: --table{separator}{shlex.quote(named)}")
     print_to_stdout(f"with all commands: export NB1SHOT1_TABLE={shlex.quote(named)}")
     print_to_stdout(f"in Python: nb.load_table({named!r})")
 

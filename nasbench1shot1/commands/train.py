@@ -130,7 +130,7 @@ class Train(Generic[Options]):
         if self.what is not None and not is_text_form(self.what):
             table.keys.item_of(self.what)  # raises for text that is not a hash
         if self.dry_run:
-            check_dry_run(resume=self.resume)
+            check_dry_run(self.out, resume=self.resume)
             if self.what is None:
                 raise InvalidInputError(f"no architecture is given: name one, or add {option('list', 'FILE')}")
             show_dry_run("train", self.expected, architecture=self.what, table=table, **given)
@@ -160,7 +160,7 @@ class Train(Generic[Options]):
             },
         )
         if self.dry_run:
-            show_dry_run("train", self.expected, architectures=entries, **where, **options)
+            show_dry_run("train", self.expected, architectures=entries, into=self.into, **where, **options)
             return
         train_list(entries, into=self.into, console=literal_console(), **where, **options)
 
@@ -221,7 +221,7 @@ def compare(training: "Training", table: "Table", console: "Console") -> None:
     except (OutOfDomainError, InvalidInputError) as error:  # a table without this network or budget
         notes = [f"Nothing to compare with: {error.for_command_line}"]
     for heading in headings:
-        screen.add_column(heading)
+        screen.add_column(heading, overflow="fold")
     for row in rows:
         screen.add_row(*row)
     console.print(screen)

@@ -110,7 +110,7 @@ class Tune(Generic[Own]):
         given = {name: value for name, value in options.items() if name in self.named}
         self.expected.check(self.dry_run)
         if self.dry_run:
-            check_dry_run(resume=self.resume)
+            check_dry_run(self.out, resume=self.resume)
             show_dry_run("tune", self.expected, **given)
             return
         tune(out=self.out, resume=self.resume, allow_module=self.allow_module, **given)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from nasbench1shot1.display.axes import label_log_axis
 from nasbench1shot1.display.canvas import LINE_HEIGHT, evenly_wrapped, text_width
+from nasbench1shot1.display.colours import literal
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -58,7 +59,7 @@ class Axis:
         if self.low != self.high:  # equal if neither is given, or for the range of a single point
             axes.set(**{f"{name}lim": (self.low, self.high)})
         if self.ticks is not None:
-            texts = list(self.ticks.values())
+            texts = [literal(text) for text in self.ticks.values()]
             setting = rcParams["xtick.labelsize" if name == "x" else "ytick.labelsize"]  # in points, or a word
             largest = FontProperties(size=setting).get_size_in_points()
             size, rotation = fitting_size(axes, texts if name == "x" else [], largest), 0.0

@@ -6,7 +6,7 @@ from functools import cache
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from nasbench1shot1.display.colours import in_legend
+from nasbench1shot1.display.colours import in_legend, literal
 from nasbench1shot1.display.style import (
     CAPTION_COLOUR,
     CAPTION_SIZE,
@@ -195,8 +195,9 @@ class Canvas:
         size, further = self.style.points("axes.labelsize"), 0.0
         for row in range(rows):
             for axes in self.grid[row]:
+                heading, width = axes.title, TITLE_WIDTH * self._size[0] / columns
+                heading.set_text(literal(heading.get_text()))
                 if columns > 1 and not self.style.has_texts:
-                    heading, width = axes.title, TITLE_WIDTH * self._size[0] / columns
                     heading.set_text(evenly_wrapped(heading.get_text(), width, float(heading.get_fontsize())))
                 high = self._size[1] * self._shares[row] - (0 if self.style.has_texts else self._outside(axes))
                 places = ((axes.xaxis, self._size[0] / columns), (axes.yaxis, high))
@@ -294,8 +295,8 @@ def legend_inside(axes: "Axes", title: str = "", handles: Sequence[Any] = ()) ->
 
 
 def wrapped(text: str, width: float, size: float) -> str:
-    """Return text in which lines that are longer than `width` inches at a font size in points are wrapped."""
-    return "\n".join(part for line in text.splitlines() for part in _lines(line, width, size))
+    """Return `literal` text in which lines that are longer than `width` inches at a font size in points are wrapped."""
+    return literal("\n".join(part for line in text.splitlines() for part in _lines(line, width, size)))
 
 
 def evenly_wrapped(text: str, width: float, size: float) -> str:

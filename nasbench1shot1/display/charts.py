@@ -19,7 +19,16 @@ from numpy.typing import ArrayLike, NDArray
 from nasbench1shot1.display.axes import AxesList, checked_axes, checked_axes_list
 from nasbench1shot1.display.axis import FILLED, Axis, fitting_size, font_size, is_compact
 from nasbench1shot1.display.canvas import NARROW, PAPER_COLUMNS, Canvas, evenly_wrapped, legend_below, wrapped
-from nasbench1shot1.display.colours import BLUE, COLOURS, LINES, Colors, checked_colors, checked_labels, in_legend
+from nasbench1shot1.display.colours import (
+    BLUE,
+    COLOURS,
+    LINES,
+    Colors,
+    checked_colors,
+    checked_labels,
+    in_legend,
+    literal,
+)
 from nasbench1shot1.display.data import note_drawn
 from nasbench1shot1.display.style import (
     CAPTION_COLOUR,
@@ -257,8 +266,8 @@ class Matrix(Mark):
             text = ScaledText(j, i, shown, fontsize=font_size(), height=em, color=ink)
             axes.add_artist(text)
         size = fitting_size(axes, self.columns, 0.7 * font_size())
-        axes.set_xticks(range(len(self.columns)), self.columns, fontsize=size)
-        axes.set_yticks(range(len(self.rows)), self.rows, fontsize=size)
+        axes.set_xticks(range(len(self.columns)), [literal(name) for name in self.columns], fontsize=size)
+        axes.set_yticks(range(len(self.rows)), [literal(name) for name in self.rows], fontsize=size)
         if self.bar:
             axes.figure.colorbar(image, ax=axes, label=self.bar, shrink=0.8)
         return image

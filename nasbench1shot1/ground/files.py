@@ -154,6 +154,13 @@ def check_writable(folder: Path) -> None:
         raise write_error(folder, error) from error
 
 
+def check_writable_file(file: Path, name: str) -> None:
+    """Raise UserError if a file, which an option names, is a folder, or cannot be created or replaced."""
+    if file.is_dir():
+        raise InvalidInputError(f"{quoted_option(name, file)} is a folder: give the name of a file")
+    check_writable(file)
+
+
 @contextmanager
 def atomic_folder(folder: Path) -> Iterator[Path]:
     """Create an empty temporary folder, and move it to `folder` at the end; remove it after an error.

@@ -47,8 +47,12 @@ def duration(seconds: float) -> str:
 
 
 def listed_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Iterate over the lines of a list with their numbers, from 1, without comments (after #) and empty lines."""
-    lines = ((number, line.partition("#")[0].strip()) for number, line in enumerate(text.splitlines(), start=1))
+    """Iterate over the lines of a list with their numbers, from 1, without comments (after #) and empty lines.
+
+    A byte order mark, which some editors write at the beginning, is ignored.
+    """
+    given = text.removeprefix("\ufeff").splitlines()
+    lines = ((number, line.partition("#")[0].strip()) for number, line in enumerate(given, start=1))
     return ((number, line) for number, line in lines if line)
 
 

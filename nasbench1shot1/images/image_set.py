@@ -214,18 +214,29 @@ def describe_images(verify: bool = False) -> list[dict[str, Any]]:
     With `verify`, all images are read and compared with the recorded SHA-256.
     Raises DamagedFileError for a damaged image set.
     """
-    sample, fixed = read_json(SAMPLE.with_suffix(".json")), {"test_images": 0, "official": False}
-    rows = [{"name": SAMPLE_NAME, **fixed, **sample, **_describe(CIFAR10), "path": str(SAMPLE)}]
-    if verify:
-        read_sample()
-    for name in imported_names():
+    return [describe_set(name, verify) for name in available_names()]
+
+
+def available_names() -> list[str]:
+    """Return the names of the available image sets: the bundled sample and the imported sets."""
+    return [SAMPLE_NAME, *imported_names()]
+
+
+def describe_set(name: str, verify: bool = False) -> dict[str, Any]:
+    """Return the dictionary of an available image set, as in `describe_images`; raises DamagedFileError."""
+    row: dict[str, Any]
+    if name == SAMPLE_NAME:
+        recorded = read_json(SAMPLE.with_suffix(".json"))
+        row = {"name": name, "test_images": 0, "official": False, **recorded, **_describe(CIFAR10), "path": str(SAMPLE)}
+        if verify:
+            read_sample()
+    else:
         columns, of, meta = read_columns(folder := images_folder() / name)
         if verify:
             verify_columns(folder, columns, meta)
-        rows.append({**meta, **_describe(of), "path": str(folder)})
+        row = {**meta, **_describe(of), "path": str(folder)}
     counts, content = ("training_images", "test_images"), ("dataset", "classes", "side")
-    keys = ("name", *counts, *content, "official", "source", "sha256", "path")
-    return [{key: row.get(key) for key in keys} for row in rows]
+    return {key: row.get(key) for key in ("name", *counts, *content, "official", "source", "sha256", "path")}
 
 
 def _describe(of: DataSet) -> dict[str, Any]:

@@ -83,7 +83,7 @@ class StudyRecorder:
 
         Raises:
             InvalidInputError: the folder does not hold a study of an objective, another process is writing to it, or
-                its space or table is not the recorded one.
+                its space or table is not the recorded one, or the table describes the objective otherwise.
             DamagedFileError: a file of the record is damaged.
         """
         study = BlackBoxStudy.open(folder)
@@ -103,7 +103,7 @@ class StudyRecorder:
             study = BlackBoxStudy.open(folder)
             options = recorded_study(study.config, folder / CONFIG, OutsideOptimizer)
             asked = set(map(int, study.feedback_repeats)) if study.recorded else set()
-            begun = begin_study(OutsideRepeats(options, table_of_study(options), asked))
+            begun = begin_study(OutsideRepeats(options, table_of_study(options), asked), study)
             check_facts(folder, study.config, begun.facts)
             if study.is_finished:
                 _ = study.lines  # raises if they were changed after the study had finished

@@ -23,6 +23,7 @@ from nasbench1shot1.runs.machine import Device, default_threads, resolve_device
 from nasbench1shot1.runs.options import (
     IF_GIVEN,
     MOST_EPOCHS,
+    RATE,
     Images,
     Names,
     OfLength,
@@ -101,15 +102,15 @@ class SearchConfig(PictureOptions, BoundOptions):
     random: other channels in every step (the PC-DARTS paper). Default: first."""
     batch_size: Annotated[int, Range(1)] = 96
     """Batch size, for each half of the images."""
-    learning_rate: Annotated[float, Range(0)] = 0.025
+    learning_rate: Annotated[float, RATE] = 0.025
     """Initial learning rate of the weights; a cosine schedule lowers it to --learning-rate-min, per epoch."""
-    learning_rate_min: Annotated[float, Range(0)] = 0.001
+    learning_rate_min: Annotated[float, RATE] = 0.001
     """Learning rate of the weights one epoch after the last, where the cosine schedule ends."""
     momentum: Annotated[float, Range(0, 1)] = 0.9
     """Momentum of the weights' SGD."""
     nesterov: bool | None = None
     """Use Nesterov momentum, unless the momentum is 0."""
-    weight_decay: Annotated[float, Range(0)] = 3e-4
+    weight_decay: Annotated[float, RATE] = 3e-4
     """Weight decay (L2) of the weights."""
     grad_clip: Annotated[float, Range(0)] = 5.0
     """Maximum norm of the weights' gradient; larger gradients are clipped. 0 disables clipping."""

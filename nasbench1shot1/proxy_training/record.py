@@ -11,6 +11,7 @@ from nasbench1shot1.runs.folder import COMMON, METRICS, damaged_file_error
 from nasbench1shot1.runs.machine import default_threads, resolve_device
 from nasbench1shot1.runs.options import (
     MOST_EPOCHS,
+    RATE,
     Range,
     absolute_file,
     check_learning_rates,
@@ -67,13 +68,13 @@ class ProxyConfig:
     """Number of cells (quick scale: 3)."""
     batch_size: Annotated[int, Range(2)] = 96
     """Batch size (quick scale: 32)."""
-    learning_rate: Annotated[float, Range(0)] = 0.025
+    learning_rate: Annotated[float, RATE] = 0.025
     """Initial learning rate; a cosine schedule lowers it after each epoch, towards --learning-rate-min."""
-    learning_rate_min: Annotated[float, Range(0)] = 0.001
+    learning_rate_min: Annotated[float, RATE] = 0.001
     """Minimum learning rate of the cosine schedule."""
     momentum: Annotated[float, Range(0, 1)] = 0.9
     """Momentum of SGD."""
-    weight_decay: Annotated[float, Range(0)] = 3e-4
+    weight_decay: Annotated[float, RATE] = 3e-4
     """Weight decay (L2)."""
     grad_clip: Annotated[float, Range(above=0)] = 5.0
     """Maximum norm of the gradient; larger gradients are clipped."""

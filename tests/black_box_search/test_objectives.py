@@ -1,6 +1,7 @@
 """Studies whose objective is another metric than validation accuracy."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -111,6 +112,26 @@ def test_a_study_is_repeatable_and_resumes_to_the_same_record(table: nb.Table, t
     assert there.lines == whole.lines
     with pytest.raises(nb.InvalidInputError, match='objective="latency_edgegpu"'):
         nb.black_box(resume=short.folder, objective="speed", console=QUIET)
+
+
+@pytest.mark.parametrize("changes", [{"direction": "higher"}, {"unit": "s"}, {"fidelity": "predicted"}])
+def test_a_study_is_not_resumed_if_the_table_describes_its_metric_otherwise(
+    changes: dict[str, Any], tmp_path: Path
+) -> None:
+    smooth_table(others={EDGE_GPU: LATENCY}).save(tmp_path / "costs")
+    made = study(tmp_path / "made", nb.load_table(tmp_path / "costs"), optimizer="random", evaluations=5)
+    outside = nb.objective(
+        "s1", table=tmp_path / "costs", objective=EDGE_GPU.metric, evaluations=2, out=tmp_path / "own"
+    )
+    outside.close()
+    before = (made.folder / "metrics.jsonl").read_bytes()
+    smooth_table(others={replace(EDGE_GPU, **changes): LATENCY}).save(tmp_path / "costs")
+    assert nb.load_table(tmp_path / "costs").id == made.config["table_id"]
+    with refuses(nb.InvalidInputError, str(made.folder), EDGE_GPU.metric, "lower", "measured", *changes.values()):
+        nb.black_box(resume=made.folder, repeats=4, console=QUIET)
+    with refuses(nb.InvalidInputError, str(tmp_path / "own"), EDGE_GPU.metric, *changes.values()):
+        nb.objective(resume=tmp_path / "own")
+    assert (made.folder / "metrics.jsonl").read_bytes() == before
 
 
 def test_the_default_objective_is_validation_accuracy(tmp_path: Path) -> None:

@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 from command_line import command, new_process
-from refusals import fails, missing
+from refusals import exits, fails, missing
 from rich.console import Console
 from warm_process import WarmProcess
 
 import nasbench1shot1 as nb
+from nasbench1shot1 import cli
 
 TINY = [
     "--scale",
@@ -153,6 +154,14 @@ def test_ctrl_c_exits_cleanly_and_the_run_can_be_resumed(tmp_path):
 def test_bad_input_gives_one_sentence_and_exit_code_2(tmp_path, arguments, values):
     fails(command(*arguments, cwd=tmp_path), *values.split())
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_current_folder_that_was_removed_is_reported_in_one_sentence(tmp_path, monkeypatch, capsys):
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    with exits(capsys, "folder", "exists"):
+        cli.main(["space", "s1"])
 
 
 def test_help_lists_every_command_and_every_option(searched):

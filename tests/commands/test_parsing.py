@@ -107,7 +107,13 @@ def test_an_error_names_the_option_and_the_value(line: str, named: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "named"), [("", "an argument is missing: give a thing ("), ("a", "--out is missing ("), ("a b", "unexpec")]
+    ("line", "named"),
+    [
+        ("", "an argument is missing: give a thing ("),
+        ("a", "--out is missing ("),
+        ("a b", "unexpec"),
+        ("-- -1 --out x", "'--out' follows --, after which all words are arguments: "),
+    ],
 )
 def test_what_is_required_is_named(line: str, named: str) -> None:
     with pytest.raises(InvalidInputError) as caught:

@@ -72,6 +72,15 @@ def test_a_screen_fits_80_columns(line: str, tmp_path: Path, monkeypatch: pytest
     assert [text for text in shown if len(text) > 80 and " " in text.strip()] == []
 
 
+@pytest.mark.parametrize("line", [f"query {TOPOLOGY}", "space s1"])
+def test_a_narrow_terminal_shows_whole_names_and_values(
+    line: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    main(line.split())
+    assert "…" not in capsys.readouterr().out
+
+
 def test_rows_of_a_study_fit_80_columns_and_their_heading() -> None:
     values = {"done": "280/280", "configuration": "(99, 0, 99)", "epochs": 1000}
     row = ROW.format(**values, error="diverged", regret="10.00 %", best="10.00 %", seconds="99999 s")

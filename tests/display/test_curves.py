@@ -1,5 +1,7 @@
 """Pooling of runs into a curve with a band."""
 
+from io import BytesIO
+
 import numpy as np
 import pytest
 import scipy.stats
@@ -8,10 +10,12 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from matplotlib.figure import Figure
 from matplotlib.legend import Legend
+from matplotlib.text import Text
 from refusals import refuses
 
 import nasbench1shot1 as nb
 from nasbench1shot1.display.axes import EPOCH_LABEL
+from nasbench1shot1.display.axis import Axis
 from nasbench1shot1.display.canvas import Canvas
 from nasbench1shot1.display.colours import curve_styles, from_legend, in_legend
 from nasbench1shot1.display.curves import (
@@ -224,6 +228,23 @@ def test_a_label_that_starts_with_an_underscore_is_in_the_legend():
     assert legend_of(figure.legends[0]) == labels
     assert list(figure.data["label"].unique()) == [*labels, ""]  # as given, without the space that matplotlib needs
     assert [from_legend(in_legend(label)) for label in labels] == labels
+
+
+def test_dollar_signs_are_drawn_and_not_read_as_formulas():
+    texts = [r"$\lamda$-DARTS", "cost $5 to $10", r"\$1 to \$2", "a $", "p$x_$q"]
+    with Canvas(columns=2) as canvas:
+        axes = canvas.axes[0]
+        for text in texts:
+            draw_curve(axes, pool([steps((0, 0.1), (1, 0.2))]), label=text, style={"color": "red"})
+        axes.set_title(texts[0])
+        Axis(texts[1], ticks=dict(enumerate(texts))).apply(axes, "x")
+        figure = canvas.finish(texts[1], texts[4], legend=True, legend_title=texts[4])
+    figure.savefig(BytesIO())  # raises for what is not a formula
+    shown = [text._preprocess_math(text.get_text()) for text in figure.findobj(Text)]
+    assert {text for text, _ in shown} >= {*texts[:2], *texts[3:], "$1 to $2"} and not any(math for _, math in shown)
+    assert list(figure.data["label"].unique()) == texts and set(figure.data["panel"]) == {texts[0]}
+    assert set(figure.data["x_axis"]) == {texts[1]} and (figure.title, figure.caption) == (texts[1], texts[4])
+    assert [from_legend(in_legend(text)) for text in texts] == [*texts[:2], "$1 to $2", *texts[3:]]
 
 
 def test_a_legend_without_curves_shows_labels_that_start_with_an_underscore():

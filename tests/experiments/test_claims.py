@@ -14,7 +14,7 @@ from made_records import open_made, read_packed_files, write_packed, write_recor
 from refusals import exits, refuses
 
 from nasbench1shot1.cli import COMMANDS, main
-from nasbench1shot1.experiments.claims import evidence, verdicts
+from nasbench1shot1.experiments.claims import catalogue, evidence, verdicts
 from nasbench1shot1.experiments.claims.catalogue import CLAIMS, judged, selected
 from nasbench1shot1.experiments.claims.claim import PAPERS, Claim, Result, Row
 from nasbench1shot1.experiments.claims.evidence import Records
@@ -310,6 +310,15 @@ def test_a_damaged_record_is_refused_and_nothing_is_written(tmp_path, capsys):
 def test_an_unknown_key_is_refused(tmp_path, capsys):
     with exits(capsys, "201-ranking"):
         main(["claims", "--only", "201-rankings", "--out", str(tmp_path / "page.md")])
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_cannot_be_the_page(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(catalogue, "judged", lambda *_: pytest.fail("tested"))
+    for out in (".", "/", str(tmp_path)):
+        with exits(capsys, "--out", f"'{out}'"):
+            main(["claims", "--only", "201-table5-random", "--out", out])
     assert not list(tmp_path.iterdir())
 
 

@@ -149,6 +149,7 @@ def test_the_example_of_the_page_runs():
         (["--table", "nb201", "--predicted"], "--predicted NAS-Bench-201"),
         (["cost", "--kind", "unique"], "--kind cost"),
         (["cost", "--out", "/proc/statistics"], "/proc/statistics"),
+        (["--seed", "-1"], "--seed 0 -1"),
     ],
 )
 def test_unanswerable_requests_give_one_sentence_and_exit_code_2(tmp_path, arguments, values):

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 import torch
 from image_builders import made_images
-from refusals import refuses
+from refusals import missing, refuses
 
+from nasbench1shot1.cli import main
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, UserError
 from nasbench1shot1.images import sources
 from nasbench1shot1.images.batches import batches, endless_batches, epoch_generator
@@ -193,6 +194,21 @@ def test_describe_and_verify(imported: Path) -> None:
     describe_images()
     with pytest.raises(DamagedFileError, match="damaged"):
         describe_images(verify=True)
+
+
+def test_a_damaged_set_does_not_hide_the_others(
+    imported: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import_images(tmp_path / "mine.npz", "whole")
+    (imported / "labels.npy").write_bytes(b"")
+    main(["data", "info"])
+    said = capsys.readouterr().out
+    names = [line.split()[1] for line in said.splitlines() if line.startswith("name:")]
+    assert names == ["cifar10-sample", "mine", "whole"] and said.count("unusable:") == 1
+    with pytest.raises(SystemExit) as stop:
+        main(["data", "info", "--verify"])
+    shown = capsys.readouterr()
+    assert stop.value.code == 2 and said == shown.out and not missing(shown.err, "mine") and "whole" not in shown.err
 
 
 @pytest.mark.parametrize("column", ["images", "labels", "train_index"])

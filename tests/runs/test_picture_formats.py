@@ -66,7 +66,10 @@ def test_a_drawn_cell_uses_the_given_format(tmp_path):
     done = command("query", CELL, "--draw", str(tmp_path / "cell"), "--format", "svg")
     assert done.returncode == 0, done.stderr
     assert started_with(tmp_path / "cell.svg", "svg")
-    fails(command("query", CELL, "--format", "svg"), "--format", "--draw")
+    for given in (("--format", "svg"), ("--style", "paper")):
+        fails(command("query", CELL, *given), given[0], "--draw")
+    for folder in (".", "/"):
+        fails(command("query", CELL, "--draw", folder, "--format", "svg"), "--draw", f"'{folder}'")
 
 
 def test_statistics_use_the_given_format(tmp_path):

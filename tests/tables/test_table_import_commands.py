@@ -57,7 +57,8 @@ def test_import_to_another_folder_and_of_other_budgets(
 
 
 @pytest.mark.parametrize(
-    ("out", "said"), [("embedded", "./embedded"), ("nb201", "./nb201"), ("there/embedded", "there/embedded")]
+    ("out", "said"),
+    [("embedded", " ./embedded"), ("nb201", " ./nb201"), ("there/embedded", " there/embedded"), ("./-x", "=-x")],
 )
 def test_import_names_a_folder_so_that_the_name_opens_it(
     out: str,
@@ -69,8 +70,8 @@ def test_import_names_a_folder_so_that_the_name_opens_it(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     main(["table", "import", str(file), "--out", out])
-    assert f"with a command: --table {said}\n" in capsys.readouterr().out
-    assert len(load_table(said)) == 30
+    assert f"with a command: --table{said}\n" in capsys.readouterr().out
+    assert len(load_table(said[1:])) == 30
 
 
 def test_a_file_of_trainings_replaces_the_table_of_an_earlier_version_if_asked(
