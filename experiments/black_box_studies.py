@@ -62,13 +62,11 @@ EvoPrompting (arXiv:2302.14838, table 4 in appendix A.7) quotes these values.
 def ecdf(values: Any) -> pandas.DataFrame:
     """Return the empirical cumulative distribution function (ECDF) of N values.
 
-    The columns are `value` (ascending) and `fraction`, the fraction of values up to and including `value`. Of rows with
-    equal values, the last row has the correct fraction.
+    The columns are `value` (ascending) and `fraction`, the fraction of values up to and including `value`.
     """
-    import pandas
-
     ascending = np.sort(np.asarray(values, np.float64))
-    return pandas.DataFrame({"value": ascending, "fraction": np.arange(1, len(ascending) + 1) / len(ascending)})
+    fraction = np.searchsorted(ascending, ascending, side="right") / ascending.size
+    return pandas.DataFrame({"value": ascending, "fraction": fraction})
 
 
 def draw_ecdf(axes: "Axes", regrets: Any, *, floor: float, label: str, style: dict[str, Any]) -> "Axes":
@@ -79,7 +77,8 @@ def draw_ecdf(axes: "Axes", regrets: Any, *, floor: float, label: str, style: di
     from nasbench1shot1.display.axes import label_log_axis
 
     frame = ecdf(np.maximum(regrets, floor))
-    axes.step(100 * frame["value"], frame["fraction"], where="post", label=label, **tones(style))
+    at, fraction = 100 * frame["value"], np.r_[0.0, frame["fraction"]]
+    axes.step(np.r_[at[0], at], fraction, where="post", label=label, **tones(style))
     axes.set_xscale("log")
     label_log_axis(axes.xaxis)
     axes.set_xlabel("final test regret [%]")

@@ -6,11 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, overload
 
 from nasbench1shot1.black_box_search.drawing import (
+    caption,
     draw_anytime,
     draw_baseline,
     draw_marked_regrets,
     optimizer_of,
     regret_floor,
+    title_of,
     zero_note,
 )
 from nasbench1shot1.black_box_search.record import BlackBoxStudy
@@ -22,7 +24,7 @@ from nasbench1shot1.display.marked_networks import draw_marked
 from nasbench1shot1.display.style import AnyStyle, Spread, look
 from nasbench1shot1.experiments.rescoring import recorded_table
 from nasbench1shot1.ground.errors import InvalidInputError, UserError, value_of
-from nasbench1shot1.one_shot_search.captions import one_shot_error_text
+from nasbench1shot1.one_shot_search.captions import one_shot_error_text, regret_caption, regret_title
 from nasbench1shot1.one_shot_search.group import SearchGroup
 from nasbench1shot1.one_shot_search.record import SearchRecord
 from nasbench1shot1.one_shot_search.regret_curve import (
@@ -36,7 +38,7 @@ from nasbench1shot1.one_shot_search.regret_curve import (
 from nasbench1shot1.reference_points import NO_REGRETS, Asked, MarkedRegrets, marked_regrets
 from nasbench1shot1.runs.opening import open_run
 from nasbench1shot1.runs.record import no_result_error
-from nasbench1shot1.tuning.drawing import draw_trajectory
+from nasbench1shot1.tuning.drawing import draw_trajectory, trajectory_caption, trajectory_title
 from nasbench1shot1.tuning.record import Study
 
 if TYPE_CHECKING:
@@ -88,10 +90,11 @@ def draw_regret(
     """Draw the recorded regret of a run in percent, of an unfinished run as far as it is recorded.
 
     Searches are drawn over epochs; studies are drawn over simulated time, or over evaluations if evaluations limit
-    them. `nb.compare` draws several runs. For searches, a dash-dotted line shows the mean test regret of the space if
+    them. `nb.compare` draws several runs. For searches, a dash-dot-dot line shows the mean test regret of the space if
     the table of the search can be opened. Vertical lines show where phases begin, and triangles mark epochs with
     decisions. The title of the legend names what a band shows: by default, the 95 % confidence interval of the mean
-    over the seeds of a group or over the searches of a black-box study.
+    over the seeds of a group or over the searches of a black-box study. New figures have a title and a caption, which
+    name the run and its table.
 
     Args:
         run: a search, a group of seeds, a black-box study or a tuning study, or its folder.
@@ -139,14 +142,22 @@ def draw_regret(
         if isinstance(found, Study):
             draw_trajectory(found.lines, axes, name, guide=found.guide, **looks)
             start_at_zero(draw_marked(draw_largest(found.baseline, axes), regrets.levels()))
-            return _with_legend(axes, canvas, regrets.note)
+            if canvas is None:
+                return _with_legend(axes, regrets.note)
+            about = trajectory_caption(found, recorded_table(found), found.baseline, regrets.note)
+            canvas.finish(trajectory_title(found, found.lines), about, legend=True)
+            return axes
         (label,) = main_first(labels, [name])
         (own,) = curve_styles([name], colors, [label])
         draw_anytime(axes, found, label=label, style=own, spread=spread)
         draw_baseline(axes, [found], floor := regret_floor([found], spread=spread))
         draw_marked_regrets(axes, found, regrets, floor)
         band = describe_band(spread, len(found.lines), "search")
-        return _with_legend(axes, canvas, "\n".join(filter(None, [band, zero_note([found]), regrets.note])))
+        if canvas is None:
+            return _with_legend(axes, band, zero_note([found]), regrets.note)
+        about = "\n".join(filter(None, [caption([found]), regrets.note]))
+        canvas.finish(title_of([found], [label]), about, legend=True, band=band)
+        return axes
 
 
 def _marked(run: SearchRecord | BlackBoxStudy | Study, mark: Iterable[Asked] | None) -> MarkedRegrets:
@@ -174,7 +185,8 @@ def _draw_searches(
     pair = checked_axes_list(ax, "curve", 2) if _is_pair(ax) else []
     canvas = Canvas(panel=SIZE, style=style) if ax is None else None
     axes = pair[0] if pair else checked_axes(ax) if canvas is None else canvas.axes[0]
-    found, method = anytime_regret([run.metrics for run in runs], spread), runs[0].config["optimizer"]
+    frames, method = [run.metrics for run in runs], runs[0].config["optimizer"]
+    found = anytime_regret(frames, spread)
     if pair and not found.has_error:
         raise InvalidInputError(
             f"{value_of('ax')} must be single axes, because '{runs[0].folder}' has no one-shot errors"
@@ -185,14 +197,20 @@ def _draw_searches(
         draw_anytime_regret(found, axes, method, dataset, table, **looks)
         labels = [from_legend(str(line.get_label())) for line in axes.lines[before:]]
         axes.set_xlabel(EPOCH_LABEL)
+        baseline = runs[0].baseline
         if table is None:
-            draw_largest(runs[0].baseline, axes, found.where(dataset))
+            draw_largest(baseline, axes, found.where(dataset))
         else:
-            draw_references(runs[0], runs[0].metrics, table, axes, found.where(dataset))
-        draw_events([run.metrics for run in runs], runs[0].config, [axes, *pair[1:]])
+            baseline = draw_references(runs[0], frames[0], table, axes, found.where(dataset))
+        draw_events(frames, runs[0].config, [axes, *pair[1:]])
         start_at_zero(draw_marked(axes, regrets.levels()))
         band = describe_band(spread, len(runs), is_cut=found.is_cut)
-        _with_legend(axes, canvas, "\n".join(filter(None, [band, regrets.note])))
+        if canvas is None:
+            _with_legend(axes, band, regrets.note)
+        else:
+            sentences = [baseline.sentence if baseline else "", regrets.note]
+            about = regret_caption(runs, frames, len(found.frame), table, sentences)
+            canvas.finish(regret_title(runs, frames, len(found.frame)), about, legend=True, band=band)
         if not pair:
             return axes
         name = one_shot_error_text([run.config for run in runs])
@@ -219,10 +237,7 @@ def _is_pair(ax: Any) -> bool:
     return hasattr(ax, "__len__") and not isinstance(ax, str)
 
 
-def _with_legend(axes: "Axes", canvas: Canvas | None, title: str = "") -> "Axes":
-    """Add a legend below new axes, or inside given ones, around which there may be no space; return the axes."""
-    if canvas is not None:
-        canvas.finish(legend=True, legend_title=title)
-    else:
-        axes.legend(frameon=False, title=title or None)
+def _with_legend(axes: "Axes", *lines: str) -> "Axes":
+    """Add a legend with a title of several lines inside given axes, around which there may be no space; return them."""
+    axes.legend(frameon=False, title="\n".join(filter(None, lines)) or None)
     return axes

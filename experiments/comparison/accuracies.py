@@ -16,7 +16,7 @@ from nasbench1shot1.display.style import AnyStyle, Spread
 from nasbench1shot1.experiments.accuracies import SHOWN, Accuracies
 from nasbench1shot1.experiments.comparison.entries import Entry, SearchEntry
 from nasbench1shot1.experiments.comparison.opening import check_comparable, labels_of, open_entries
-from nasbench1shot1.experiments.comparison.sentences import row_name, unfinished_text
+from nasbench1shot1.experiments.comparison.sentences import NO_BANDS, row_name, unfinished_text
 from nasbench1shot1.experiments.rescoring import recorded_table
 from nasbench1shot1.ground.errors import InvalidInputError, option, switch
 from nasbench1shot1.ground.files import PictureFormat, atomic_folder
@@ -57,13 +57,15 @@ class AccuracyComparison:
         looks = curve_styles([entry.optimizer for entry in self.entries.values()])
         styles = dict(zip(self.entries, looks, strict=True))
         counts = [len(runs) for runs in found.runs.values()]
-        has_band = max(counts) > 1 and len(found.runs) <= MOST_BANDS
+        has_band, is_mean = len(found.runs) <= MOST_BANDS, max(counts) > 1
         columns = len(found.places)
         with Canvas(1, columns, panel=(max(3.0, 8 / columns), 3.4), style=style, wraps=True) as canvas:
             found.draw_by_epoch(canvas, styles)
-            unfinished = unfinished_text(self.entries)
-            caption = "\n".join(filter(None, [SHOWN, found.missing_text, f"table {found.table.id}", unfinished]))
-            legend = {self.labels[label]: look for label, look in styles.items()}
+            about = [SHOWN, "" if has_band or not is_mean else NO_BANDS, found.missing_text]
+            caption = "\n".join(filter(None, [*about, f"table {found.table.id}", unfinished_text(self.entries)]))
+            progress = ["" if entry.progress is None else ", unfinished" for entry in self.entries.values()]
+            texts = [f"{label} (n = {n:,}{now})" for label, n, now in zip(styles, counts, progress, strict=True)]
+            legend = dict(zip(texts, looks, strict=True))
             band = describe_band(found.spread, counts) if has_band else ""
             return canvas.finish("Accuracy on every data set of the table", caption, legend=legend, band=band)
 

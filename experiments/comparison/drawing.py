@@ -19,12 +19,13 @@ from nasbench1shot1.display.axes import (
     use_log_axes,
 )
 from nasbench1shot1.display.canvas import Canvas
-from nasbench1shot1.display.colours import MOST_BANDS, Colors, curve_rows, curve_styles
+from nasbench1shot1.display.colours import Colors, curve_rows, curve_styles
 from nasbench1shot1.display.curves import draw_curve, draw_level, log_floor
 from nasbench1shot1.display.marked_networks import draw_marked
 from nasbench1shot1.display.style import AnyStyle, tone
 from nasbench1shot1.experiments.comparison.entries import CLOCKS, EPOCHS, EVALUATIONS, SEARCH_TIME, SIMULATED_TIME, Over
 from nasbench1shot1.experiments.comparison.sentences import (
+    NO_BANDS,
     band_kinds,
     clock_text,
     different_settings_text,
@@ -36,6 +37,7 @@ from nasbench1shot1.experiments.comparison.sentences import (
     tables_text,
     tests_text,
     texts_per_task,
+    untested_text,
 )
 from nasbench1shot1.experiments.comparison.statistics import Comparison, Contender
 from nasbench1shot1.ground.text import counted
@@ -57,7 +59,7 @@ X_LABELS = {
 def comparison_figure(comparison: Comparison, colors: Colors | None = None, style: AnyStyle | None = None) -> "Figure":
     """Return a figure with the curves in rows of at most five, a legend below them and a caption.
 
-    A grey dash-dotted line shows the mean regret of the space, unless it is far above the curves. The caption states
+    A grey dash-dot-dot line shows the mean regret of the space, unless it is far above the curves. The caption states
     it.
 
     Args:
@@ -262,6 +264,7 @@ def tasks_caption(tasks: Tasks) -> str:
         mean_text(tasks),
         *texts_per_task(tasks, _details),
         *tests,
+        *texts_per_task(tasks, lambda own: [untested_text(own)]),
     ]
     return "\n".join(filter(None, sentences))
 
@@ -310,7 +313,7 @@ def mean_text(tasks: Tasks) -> str:
     networks = f"all networks of {space}"
     if any(bounded):
         networks = "all networks within the bounds" if all(bounded) else f"{networks} within its bounds, if any"
-    for is_drawn, line in ((True, "Dash-dotted line"), (False, "Not drawn, as it is far above the curves")):
+    for is_drawn, line in ((True, "Dash-dot-dot line"), (False, "Not drawn, as it is far above the curves")):
         means = [
             f"{f'{name} ' if several else ''}{own.goal.text(own.mean)}"
             for name, own in known.items()
@@ -388,6 +391,7 @@ def caption(comparison: Comparison) -> str:
         mean_text({"": comparison}),
         *_details(comparison),
         tests_text(comparison),
+        untested_text(comparison),
     ]
     return "\n".join(filter(None, sentences))
 
@@ -438,7 +442,7 @@ def _bands(comparison: Comparison) -> str:
     if not counts:
         return "One run per curve."
     if not has_bands(comparison):
-        return f"Lines: means over n runs; bands are omitted if there are more than {counted(MOST_BANDS, 'curve')}."
+        return NO_BANDS
     return f"Lines and bands: {band_kinds(comparison, comparison.contenders)} over n runs."
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from nasbench1shot1.black_box_search.goal import Goal
 from nasbench1shot1.display.axes import ZERO_NOTE, label_log_axis
 from nasbench1shot1.display.canvas import Canvas, text_width
-from nasbench1shot1.display.colours import MOST_BANDS, Colors
+from nasbench1shot1.display.colours import MOST_BANDS, Colors, literal
 from nasbench1shot1.display.curves import Banded, draw_curve
 from nasbench1shot1.display.style import AnyStyle, checked_style, tone
 from nasbench1shot1.experiments.comparison.drawing import MOST_PANELS, method_looks
@@ -108,7 +108,7 @@ def _draw_ranks(
         height, end = top - below - GAP * line, 1 - stub if is_left else worst + stub
         color = tone(looks[str(label)]["color"])
         axes.plot([average, average, end], [top, height, height], color=color, linewidth=1.2, solid_joinstyle="miter")
-        axes.text(end, height, labels[label], ha="right" if is_left else "left", va="center", fontsize=size)
+        axes.text(end, height, literal(labels[label]), ha="right" if is_left else "left", va="center", fontsize=size)
     for number, group in enumerate(ranks.groups):
         ends = [averages[group[0]] - 0.03, averages[group[-1]] + 0.03]
         height = top - GAP * (number + 0.7)

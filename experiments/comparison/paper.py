@@ -33,6 +33,7 @@ from nasbench1shot1.experiments.comparison.sentences import (
     statistics_text,
     tables_text,
     texts_per_task,
+    untested_text,
 )
 from nasbench1shot1.experiments.comparison.statistics import ANYTIME, COMMON, END, LOG_ANYTIME, Comparison
 from nasbench1shot1.ground.errors import in_words
@@ -66,6 +67,9 @@ LATEX = {
     "×": r"$\times$",
     "−": "$-$",
     "≥": r"$\geq$",
+    "≤": r"$\leq$",
+    "Λ": r"$\Lambda$",
+    "µ": r"$\mu$",
     "χ²": r"$\chi^2$",
 }
 """Characters that LaTeX does not print as they are."""
@@ -144,8 +148,12 @@ class PaperTable:
 
 
 def escape(text: str) -> str:
-    """Return a text with the characters that are special in LaTeX escaped."""
-    return re.sub("|".join(map(re.escape, LATEX)), lambda found: LATEX[found[0]], text)
+    r"""Return a text with the characters that are special in LaTeX escaped, and safe after commands with an argument.
+
+    After `\\` and `\midrule`, LaTeX would read a bracket or a star at the beginning of a text as their argument.
+    """
+    escaped = re.sub("|".join(map(re.escape, LATEX)), lambda found: LATEX[found[0]], text)
+    return f"{{}}{escaped}" if escaped.startswith(("[", "*")) else escaped
 
 
 def _in_latex(cell: Cell) -> str:
@@ -257,6 +265,7 @@ def _caption(tasks: Tasks, is_of_tasks: bool, ranks: AverageRanks | None = None)
         *texts_per_task(tasks, lambda own: [different_settings_text(own)]),
         *remarks(tasks),
         *dict.fromkeys(map(_marks_sentence, own)),
+        *texts_per_task(tasks, lambda own: [untested_text(own)]),
         _ranks_sentence(ranks) if ranks else "",
         f"Benchmark table: {tables_text(tasks, with_curves=not is_of_tasks)}. {_references(tasks)}",
         *_bounds(tasks),
@@ -353,6 +362,7 @@ def methods_text(tasks: Tasks, ranks: AverageRanks | None = None) -> str:
         *remarks(tasks),
         statistics_text(tasks),
         *(_test_sentence(test) for test in sorted(tests)),
+        *texts_per_task(tasks, lambda own: [untested_text(own)]),
         "Effect sizes are A12 (Vargha and Delaney, 2000)." if tests else "",
         _ranks_sentence(ranks) if ranks else "",
         f"Statistics were computed with {software_text()}.",

@@ -19,6 +19,7 @@ TEST_WORDS: dict[Test, str] = {
     "Mann–Whitney": "two-sided Mann–Whitney U tests",
 }
 INTERVALS = f"95 % confidence intervals by the percentile bootstrap ({RESAMPLES:,} resamples of the runs)"
+NO_BANDS = f"Lines: means over n runs; bands are omitted if there are more than {counted(MOST_BANDS, 'curve')}."
 FEW = f"fewer than {FEWEST_FOR_INTERVAL} runs"
 
 
@@ -154,6 +155,13 @@ def tests_text(comparison: Comparison) -> str:
         return f"No rank tests: they need at least {counted(FEWEST, 'search')} of each method."
     pairs = len(comparison.better(END))
     return f"Rank tests: {TEST_WORDS[comparison.test]}, Holm's correction for {counted(pairs, 'pair')}."
+
+
+def untested_text(comparison: Comparison) -> str:
+    """Return a sentence about the methods that the rank tests omit; empty if there are none, or no tests."""
+    tested = frozenset[str]().union(*comparison.better(END))
+    untested = [of.label for of in comparison.contenders if of.label not in tested]
+    return f"Not tested, because of fewer than {FEWEST} runs: {', '.join(untested)}." if tested and untested else ""
 
 
 def tables_text(tasks: Mapping[str, Comparison], with_curves: bool = True) -> str:

@@ -22,6 +22,7 @@ from nasbench1shot1.experiments.correlation.truth import (
     rows_at,
     rows_of_all,
     table_of_ranking,
+    truth_fields,
 )
 from nasbench1shot1.ground.arguments import whole_number
 from nasbench1shot1.ground.errors import InvalidInputError, option, unknown_name
@@ -29,12 +30,14 @@ from nasbench1shot1.ground.text import counted
 from nasbench1shot1.reference_points import Asked, reference_points
 from nasbench1shot1.runs.opening import open_run
 from nasbench1shot1.runs.record import no_result_error
+from nasbench1shot1.tables.columns import source_text
 
 if TYPE_CHECKING:
     from nasbench1shot1.display.axes import Axes, Figure
     from nasbench1shot1.tables.table import Table
 
 X_LABELS = {"error": "one-shot error [%]", "loss": "one-shot cross-entropy loss [nats]"}
+BARS_NOTE = "Vertical bars: 95 % bootstrap intervals over architectures."
 SHOWN, FEW = 0.99, 500
 """Fraction of the true errors that the scatter plot covers, because a few networks fail to train."""
 
@@ -89,21 +92,76 @@ def draw_ranking(
         raise no_result_error(found.folder)
     if epoch is None and mark:
         raise InvalidInputError(f"{option('mark')} applies only to the plot of an epoch: add {option('epoch')}")
-    if epoch is None:
-        frame = (
-            found.correlations
-            if found.is_finished
-            else compute_correlations(found, _table(found), found.scored_epochs).frame
-        )
-        panel = by_epoch_panel(frame, predictor)
-    else:
-        table = _table(found)
-        frame, _, predictions, truth = correlations_so_far(found, table, epoch)
-        row = spearman_row(frame, epoch, truth, predictor)
-        marks, _ = marked_ranks(mark, table, predictions) if mark else ((), ())
-        panel = scatter_panel(predictions.values[predictor], truth, row, predictor, marks)
-    [axes] = draw_panels([panel], ax=ax, style=style, colors=colors, labels=labels)
+    panel, title, caption, absent = (
+        _by_epoch(found, predictor) if epoch is None else _at_epoch(found, epoch, predictor, mark)
+    )
+    texts = (" ".join(absent), "") if ax is not None else (" ".join([caption, *absent]), title)
+    [axes] = draw_panels([panel], *texts, ax=ax, style=style, colors=colors, labels=labels)
     return axes
+
+
+class Described(NamedTuple):
+    """A panel with title and caption of a figure of it, and sentences about networks that are not marked."""
+
+    panel: Panel
+    title: str
+    caption: str
+    absent: Sequence[str] = ()
+
+
+def _by_epoch(ranking: Ranking, predictor: str) -> Described:
+    """Return `by_epoch_panel` of a ranking: as recorded if it is finished, or else as far as it is evaluated."""
+    if ranking.is_finished:
+        frame, facts, truth = ranking.correlations, ranking.summary, None
+    else:
+        table = _table(ranking)
+        frame, _, _, truth = compute_correlations(ranking, table, ranking.scored_epochs)
+        facts = truth_fields(truth, table)
+    rows = headline_rows(frame, f"spearman_{predictor}")
+    n = int(rows["n"].max()) if len(rows) else 0
+    caption = f"{BARS_NOTE} {settings_text(ranking, facts, truth)}"
+    return Described(by_epoch_panel(frame, predictor), by_epoch_title(ranking, n), caption)
+
+
+def _at_epoch(ranking: Ranking, epoch: int, predictor: str, mark: Iterable[Asked] | None) -> Described:
+    """Return `scatter_panel` of a ranking after an epoch."""
+    table = _table(ranking)
+    frame, _, predictions, truth = correlations_so_far(ranking, table, epoch)
+    marks, absent = marked_ranks(mark, table, predictions) if mark else ([], [])
+    row = spearman_row(frame, epoch, truth, predictor)
+    panel = scatter_panel(predictions.values[predictor], truth, row, predictor, marks)
+    caption = f"{_hidden_text(truth)}{settings_text(ranking, truth_fields(truth, table), truth)}"
+    return Described(panel, ranking_title(ranking, int(truth.known.sum()), epoch), caption, absent)
+
+
+def ranking_title(ranking: Ranking, n: int, epoch: int | None = None) -> str:
+    """Return the search of a ranking, the number of its architectures with true errors, and the epoch, as a title."""
+    config, at = ranking.config, "" if epoch is None else f", epoch {epoch}"
+    return f"{config['optimizer']} on {config['space']}, seed {config['run_seed']}; n = {n:,}{at}"
+
+
+def by_epoch_title(ranking: Ranking, n: int) -> str:
+    """Return the title of a figure of rank correlations over the epochs."""
+    return f"Rank correlation by search epoch: {ranking_title(ranking, n)}"
+
+
+def settings_text(ranking: Ranking, facts: Mapping[str, Any], truth: Truth | None = None) -> str:
+    """Return sentences about how architectures were evaluated, and about the true errors, for captions.
+
+    Args:
+        ranking: the ranking.
+        facts: the fields of `truth_fields`.
+        truth: the true errors, to count missing ones. Default: they are not counted.
+    """
+    config, bounds, left_out = ranking.config, ranking.options.bounds, ""
+    if truth is not None and (unknown := int((~truth.known).sum())):
+        left_out = f" {unknown:,} of {counted(len(truth.errors), 'architecture')} have no true error and are left out."
+    source, fidelity = source_text(facts["measured"], digits=1), facts["fidelity"]
+    return (f"Only architectures with {bounds.words}. " if bounds else "") + (
+        f"{config['image_count']:,} images of the architecture half, batch-norm {config['batch_norm']}, preset "
+        f"{config['preset']}. True errors: {source}, table {facts['table_id']}{fidelity and f' ({fidelity})'}."
+        f"{left_out}"
+    )
 
 
 def _table(ranking: Ranking) -> "Table":
@@ -139,8 +197,7 @@ def by_epoch_panel(frame: pandas.DataFrame, predictor: str = "error") -> Panel:
 def by_epoch_figure(frame: pandas.DataFrame, title: str, caption: str, style: AnyStyle | None = None) -> "Figure":
     """Return a figure with `by_epoch_panel` for one-shot errors and losses side by side."""
     panels = [by_epoch_panel(frame, predictor) for predictor in X_LABELS]
-    note = f"Vertical bars: 95 % bootstrap intervals over architectures. {caption}"
-    return draw_panels(panels, note, title, sharey=True, style=style).figure
+    return draw_panels(panels, f"{BARS_NOTE} {caption}", title, sharey=True, style=style).figure
 
 
 class MarkedRank(NamedTuple):
@@ -222,9 +279,13 @@ def scatter_figure(
         marks: the networks to mark.
     """
     panels = [scatter_panel(values, truth, rows.get(name), name, marks) for name, values in scores.items()]
+    return draw_panels(panels, _hidden_text(truth) + caption, title, sharey=True, style=style).figure
+
+
+def _hidden_text(truth: Truth) -> str:
+    """Return a sentence, with a space after it, about the architectures that a scatter plot leaves out, if any."""
     hidden = int((truth.errors > highest_shown(truth)).sum())
-    note = f"Not shown: {counted(hidden, 'architecture')} with a larger true error. " if hidden else ""
-    return draw_panels(panels, note + caption, title, sharey=True, style=style).figure
+    return f"Not shown: {counted(hidden, 'architecture')} with a larger true error. " if hidden else ""
 
 
 def headline_rows(frame: pandas.DataFrame, criterion: str) -> pandas.DataFrame:

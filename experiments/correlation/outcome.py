@@ -11,7 +11,15 @@ from nasbench1shot1.display.axes import save_figure
 from nasbench1shot1.display.style import AnyStyle
 from nasbench1shot1.evaluator import BOUNDS
 from nasbench1shot1.experiments.correlation.analysis import Predictions, Undefined, compute_correlations
-from nasbench1shot1.experiments.correlation.drawing import by_epoch_figure, marked_ranks, scatter_figure, spearman_row
+from nasbench1shot1.experiments.correlation.drawing import (
+    by_epoch_figure,
+    by_epoch_title,
+    marked_ranks,
+    ranking_title,
+    scatter_figure,
+    settings_text,
+    spearman_row,
+)
 from nasbench1shot1.experiments.correlation.record import (
     AUTO_IMAGES,
     BY_EPOCH,
@@ -24,9 +32,7 @@ from nasbench1shot1.experiments.correlation.reliability import reliability_curve
 from nasbench1shot1.experiments.correlation.truth import Truth, rows_at, rows_of_all, truth_fields
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.ground.files import PictureFormat, atomic_write, picture_files, picture_name
-from nasbench1shot1.ground.text import counted
 from nasbench1shot1.reference_points import Asked
-from nasbench1shot1.tables.columns import source_text
 from nasbench1shot1.tables.table import Table
 
 if TYPE_CHECKING:
@@ -141,18 +147,6 @@ def _last_reliability(reliability: pandas.DataFrame) -> dict[str, Any]:
     return found
 
 
-def settings_text(ranking: Ranking, table: Table, truth: Truth) -> str:
-    """Return sentences about how architectures were evaluated, and about the true errors, for captions."""
-    config, bounds, fidelity = ranking.config, ranking.options.bounds, table.fidelity(truth.budget)
-    source, unknown = source_text(truth.measured_share, digits=1), int((~truth.known).sum())
-    left_out = f" {unknown:,} of {counted(len(truth.errors), 'architecture')} have no true error and are left out."
-    return (f"Only architectures with {bounds.words}. " if bounds else "") + (
-        f"{config['image_count']:,} images of the architecture half, batch-norm {config['batch_norm']}, preset "
-        f"{config['preset']}. True errors: {source}, table {table.id}{fidelity and f' ({fidelity})'}."
-        f"{left_out if unknown else ''}"
-    )
-
-
 def _figures(
     ranking: Ranking,
     frame: pandas.DataFrame,
@@ -163,13 +157,12 @@ def _figures(
     mark: Iterable[Asked] | None,
 ) -> dict[str, "Figure"]:
     """Return the figures by the names of their PNG files."""
-    config = ranking.config
-    title = f"{config['optimizer']} on {config['space']}, seed {config['run_seed']}; n = {truth.known.sum():,}"
-    note = settings_text(ranking, table, truth)
-    by_epoch = by_epoch_figure(frame, f"Rank correlation by search epoch: {title}", note, style)
+    n, note = int(truth.known.sum()), settings_text(ranking, truth_fields(truth, table), truth)
+    by_epoch = by_epoch_figure(frame, by_epoch_title(ranking, n), note, style)
     scores = {name: predictions.values[name] for name in ("error", "loss")}
     rows = {name: spearman_row(frame, predictions.epoch, truth, name) for name in scores}
     marks, absent = marked_ranks(mark, table, predictions)
     said = " ".join([note, *absent])
-    scatter = scatter_figure(scores, truth, rows, f"{title}, epoch {predictions.epoch}", said, style, marks)
+    title = ranking_title(ranking, n, predictions.epoch)
+    scatter = scatter_figure(scores, truth, rows, title, said, style, marks)
     return {BY_EPOCH: by_epoch, SCATTER: scatter}

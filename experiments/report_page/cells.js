@@ -45,7 +45,8 @@ const drawGraph = (drawn, frame) => {
       `${x - Math.cos(slope + turn) * size * 1.15} ${bottom - Math.sin(slope + turn) * size * 1.15}`;
     svg.append(line, create("svg:path", { class: `head${idle}`, d: `M${x} ${bottom}L${wing(0.42)}L${wing(-0.42)}Z` }));
     const text = frame.labels?.[place];
-    if (text) labels.push([side * (half + bulge), (top + bottom) / 2, text, idle]);
+    const decided = frame.framed?.[place] === "1" ? " decided" : "";
+    if (text) labels.push([side * (half + bulge), (top + bottom) / 2, text, idle, decided]);
   }
   frame.nodes.forEach((text, node) => {
     const [idle, decided] = [live.has(node) ? "" : " idle", frame.decided?.[node] === "1" ? " decided" : ""];
@@ -58,10 +59,11 @@ const drawGraph = (drawn, frame) => {
     if (!idle) box.setAttribute("fill", isEnd ? data.ends : fill);
     svg.append(box, create("svg:text", { class: `on-node${idle}`, x: 0, y, "font-size": drawn.text }, text));
   });
-  for (const [x, y, text, idle] of labels) {
+  for (const [x, y, text, idle, decided] of labels) {
     const lines = text.split("\n");
     const [wide, high] = [Math.max(...lines.map((of) => of.length)) * 0.135 + 0.1, lines.length * 0.27];
-    svg.append(create("svg:rect", { class: "behind", x: x - wide / 2, y: y - high / 2, width: wide, height: high }));
+    const shape = { x: x - wide / 2, y: y - high / 2, width: wide, height: high };
+    svg.append(create("svg:rect", { class: `behind${decided}`, ...shape }));
     lines.forEach((of, place) => {
       const lineY = y + (place - (lines.length - 1) / 2) * 0.26;
       svg.append(create("svg:text", { class: `label${idle}`, x, y: lineY, "font-size": 0.225 }, of));
@@ -70,10 +72,20 @@ const drawGraph = (drawn, frame) => {
   return svg;
 };
 
+/** Return diagonal lines that fill a rectangle. */
+const hatching = (left, right, top, bottom) => {
+  let d = "";
+  for (let at = left - (bottom - top) + 0.06; at < right; at += 0.12) {
+    const [start, end] = [Math.max(at, left), Math.min(at + bottom - top, right)];
+    d += `M${start} ${bottom - (start - at)}L${end} ${bottom - (end - at)}`;
+  }
+  return create("svg:path", { class: "hatch", d });
+};
+
 const drawBars = (drawn, frame) => {
   const [length, distance, tall] = [3.4, 0.64, 0.22];
   const unit = length / Math.max(...drawn.candidates);
-  const svg = picture(-1.9, length + 1.3, -(drawn.names.length - 1) * distance - 0.35, 0.35);
+  const svg = picture(-2.4, length + 1.6, -(drawn.names.length - 1) * distance - 0.35, 0.35);
   drawn.names.forEach((name, row) => {
     const y = row * distance;
     const bar = (from, to, more) =>
@@ -83,8 +95,11 @@ const drawBars = (drawn, frame) => {
     const weights = frame.weights?.[row];
     if (weights) {
       const largest = Math.max(...weights.map((of) => of ?? 0), 1);
-      drawn.candidates.forEach((size, place) => svg.append(
-        bar(place ? drawn.candidates[place - 1] : 0, size, { fill, "fill-opacity": (weights[place] ?? 0) / largest })));
+      drawn.candidates.forEach((size, place) => {
+        const start = place ? drawn.candidates[place - 1] : 0;
+        if (weights[place] === null) svg.append(hatching(start * unit, size * unit, y - tall, y + tall));
+        else svg.append(bar(start, size, { fill, "fill-opacity": weights[place] / largest }));
+      });
     } else svg.append(bar(0, frame.values[row], { fill }));
     svg.append(bar(0, frame.values[row], { class: "outline" }));
     const weight = weights ? ` (${(weights[drawn.candidates.indexOf(frame.values[row])] / 1000).toFixed(2)})` : "";

@@ -64,7 +64,7 @@ class Chart extends Plot {
       const box = create("input", { type: "checkbox" });
       box.checked = row.isShown;
       box.addEventListener("change", () => { row.isShown = box.checked; this.changed(); });
-      const look = row.isLevel ? swatch({ light: "", dark: "" }, "level") : swatch(row);
+      const look = swatch(row, row.isLevel ? "level" : "curve");
       const label = create("label", {}, box, look, create("span", {}, row.label));
       const [value, band] = [create("span"), create("small")];
       const count = create("td", { class: "number" }, row.isLevel ? "" : english(row.n));
@@ -132,7 +132,10 @@ class Chart extends Plot {
 
   level(row) {
     const y = this.y(row.value);
-    return create("svg:path", { class: "level", d: `M${this.box.left} ${y}H${this.box.right}` });
+    const near = this.near === row ? " near" : "";
+    const path = create("svg:path", { class: `level${near}`, d: `M${this.box.left} ${y}H${this.box.right}` });
+    path.setAttribute("stroke-dasharray", row.dash);
+    return coloured(path, row);
   }
 
   addCurve(row, behind, front) {

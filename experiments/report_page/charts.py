@@ -47,6 +47,7 @@ def regret_chart(panel: Panel, most: int) -> dict[str, Any]:
     """Return the chart of a panel; `most` is the largest number of points of a curve."""
     scale, goal = panel.goal.scale, panel.goal
     looks = curve_styles([of.entry.optimizer for of in panel.drawn])
+    mean = "mean " if any(len(of.repetitions) > 1 for of in panel.drawn) else ""
     curves = []
     for of, look in zip(panel.drawn, looks, strict=True):
         by_axis = {
@@ -65,7 +66,7 @@ def regret_chart(panel: Panel, most: int) -> dict[str, Any]:
                 "key": axis,
                 "name": AXES[axis][0],
                 "label": AXES[axis][1],
-                "vertical": goal.with_unit(f"mean {goal.regret}"),
+                "vertical": goal.with_unit(f"{mean}{goal.regret}"),
                 "steps": axis != EPOCHS,
                 "whole": axis in (EPOCHS, EVALUATIONS),
                 "log": axis in CLOCKS,
@@ -73,7 +74,7 @@ def regret_chart(panel: Panel, most: int) -> dict[str, Any]:
             }
             for axis in panel.axes
         ],
-        "levels": [{"label": name, "value": rounded(scale * value)} for name, value in panel.levels()],
+        "levels": [{"label": of.name, "value": rounded(scale * of.regret), **line(of.look)} for of in panel.levels()],
         "curves": curves,
     }
 
@@ -91,7 +92,7 @@ def line(look: Mapping[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {"light": look["color"], "dark": on_background(look["color"], BACKGROUND)}
     if look["linestyle"] != "-":
         found["dash"] = " ".join(f"{2 * length:g}" for length in look["linestyle"][1])
-    if look["marker"]:
+    if look.get("marker"):
         found["marker"] = SHAPES[look["marker"]]
     return found
 

@@ -3,14 +3,15 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from nasbench1shot1.black_box_search.goal import Goal, objective_sentence
 from nasbench1shot1.display.axes import ZERO_NOTE
 from nasbench1shot1.display.colours import MOST_BANDS
-from nasbench1shot1.display.curves import Pooled, Trace, describe_band, log_floor, pool
+from nasbench1shot1.display.curves import LEVEL_COLOUR, Pooled, Trace, describe_band, log_floor, pool
+from nasbench1shot1.display.marked_networks import line_look
 from nasbench1shot1.display.style import Spread
 from nasbench1shot1.evaluator import Baseline, common_baseline
 from nasbench1shot1.experiments.comparison.comparing import mean_regret
@@ -31,7 +32,7 @@ from nasbench1shot1.experiments.report_page.subjects import Subject
 from nasbench1shot1.experiments.rescoring import difference, recorded_table
 from nasbench1shot1.ground.errors import InvalidInputError, UserError
 from nasbench1shot1.ground.text import counted
-from nasbench1shot1.one_shot_search.regret_curve import mean_name
+from nasbench1shot1.one_shot_search.regret_curve import MEAN_LOOK, mean_name
 from nasbench1shot1.reference_points import NO_REGRETS, Asked, MarkedRegrets, marked_regrets
 from nasbench1shot1.registry import search_space, table_of_run
 from nasbench1shot1.runs.folder import CONFIG
@@ -48,6 +49,18 @@ AXES: Mapping[Over, tuple[str, str]] = {
 """The name of each axis in its switch, and its label."""
 PARTS = ("search space", "data set", "table", "objective", "bounds", "scale")
 """What all runs of a panel share, in the order of `Key`."""
+
+
+BASELINE_LOOK: Mapping[str, Any] = {"color": LEVEL_COLOUR, "linestyle": (0, (6.4, 1.6, 1, 1.6))}
+"""The line of the baseline, as in all pictures."""
+
+
+class Level(NamedTuple):
+    """A horizontal line: its name, its regret, and its colour and dashes as arguments of `Axes.plot`."""
+
+    name: str
+    regret: float
+    look: Mapping[str, Any]
 
 
 class Key(NamedTuple):
@@ -198,19 +211,19 @@ class Panel:
         space = search_space(self.space).name
         return Baseline.of(space, self.table, found.bounds, self.key.dataset, self.goal.guide.metric)
 
-    def levels(self) -> list[tuple[str, float]]:
-        """Return name and regret of each horizontal line: the mean of the space, the baseline, marked networks."""
-        found, baseline = list[tuple[str, float]](), self.baseline
+    def levels(self) -> list[Level]:
+        """Return the horizontal lines: the mean of the space, the baseline, marked networks."""
+        found, baseline = list[Level](), self.baseline
         mean = mean_regret(self.drawn[0].entry, self.table, self.key.dataset, self.goal, baseline)
         if mean is not None:
-            found.append((mean_name(baseline), mean))
+            found.append(Level(mean_name(baseline), mean, MEAN_LOOK))
         if baseline is not None and baseline.test_regret is not None:
             source = self.goal.source(baseline.test_measured)
-            found.append((f"{baseline.words} ({source})" if source else baseline.words, baseline.test_regret))
-        found += [
-            (f"{name} ({'measured' if is_measured else 'predicted'})", regret)
-            for name, _, regret, is_measured in self.marked.regrets
-        ]
+            name = f"{baseline.words} ({source})" if source else baseline.words
+            found.append(Level(name, baseline.test_regret, BASELINE_LOOK))
+        for name, place, regret, is_measured in self.marked.regrets:
+            source = "measured" if is_measured else "predicted"
+            found.append(Level(f"{name} ({source})", regret, line_look(place)))
         return found
 
     def notes(self) -> list[str]:

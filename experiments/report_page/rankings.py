@@ -16,11 +16,12 @@ from nasbench1shot1.experiments.correlation.drawing import (
     MarkedRank,
     highest_shown,
     marked_ranks,
+    settings_text,
     spearman_row,
 )
-from nasbench1shot1.experiments.correlation.outcome import epoch_summary, settings_text
+from nasbench1shot1.experiments.correlation.outcome import epoch_summary
 from nasbench1shot1.experiments.correlation.record import Ranking
-from nasbench1shot1.experiments.correlation.truth import table_of_ranking
+from nasbench1shot1.experiments.correlation.truth import table_of_ranking, truth_fields
 from nasbench1shot1.experiments.report_page.charts import line, rounded
 from nasbench1shot1.experiments.report_page.markup import NO_VALUE, Cell, Markup, sortable_table
 from nasbench1shot1.experiments.report_page.panels import Scoring
@@ -143,7 +144,7 @@ class Ranked:
             count.format(most, counted(known, "architecture")) if shown > most else "",
             f"Not shown: {counted(known - shown, 'architecture')} with a larger true error." if known > shown else "",
             f"Supernet of {str(self.ranking.config['optimizer']).rpartition(':')[2]}. "
-            f"{settings_text(self.ranking, self.table, truth)}",
+            f"{settings_text(self.ranking, truth_fields(truth, self.table), truth)}",
             *self.marked[1],
         ]
 
@@ -178,7 +179,8 @@ TABLE_NOTE = (
     "ρ: Spearman's correlation with the true errors, and its 95 % interval (bootstrap over architectures). Kendall's "
     "τ, P@10 % and regret are computed from one-shot errors. P@10 %: of the tenth of the architectures that is ranked "
     "best, the share that belongs to the truly best tenth. Regret: the true error of the architecture ranked first, "
-    "minus the smallest one of all ranked architectures."
+    "minus the smallest one of all ranked architectures. P@10 % and regret are expected values over all orders of "
+    "architectures with equal one-shot errors."
 )
 
 

@@ -137,17 +137,20 @@ def _graphs(graphs: "Sequence[networkx.DiGraph[int]]") -> dict[str, Any]:
 
 
 def _frame(graph: "networkx.DiGraph[int]", edges: Sequence[tuple[int, int]]) -> dict[str, Any]:
-    """Return what differs between the graphs of a search; the flags of edges are "1" or "0" each."""
+    """Return what differs between the graphs of a search; the flags of edges and nodes are "1" or "0" each."""
     known = [graph.edges.get(edge) for edge in edges]
     labels = [of["label"] if of else "" for of in known]
-    decided = _flags(of.get("decided") for of in graph.nodes.values())
+    decided = {
+        "decided": _flags(of.get("decided") for of in graph.nodes.values()),
+        "framed": _flags(of and of["label"] and of.get("decided") for of in known),
+    }
     return {
         "nodes": [of["label"] for of in graph.nodes.values()],
         "operations": [of["operation"] for of in graph.nodes.values()],
         "chosen": _flags(of and of["chosen"] for of in known),
         "present": _flags(known),
         "weights": [None if of is None else _thousandths(of["weight"]) for of in known],
-        **({"decided": decided} if "1" in decided else {}),
+        **{name: flags for name, flags in decided.items() if "1" in flags},
         **({"labels": labels} if any(labels) else {}),
     }
 

@@ -12,7 +12,7 @@ from nasbench1shot1.experiments.report_page.panels import Scoring
 from nasbench1shot1.experiments.report_page.repeating import repeated, report_command
 from nasbench1shot1.experiments.report_page.subjects import Subject, open_subjects
 from nasbench1shot1.ground.errors import InvalidInputError, UserError, option, quoted_option, switch
-from nasbench1shot1.ground.files import as_path, atomic_write, check_writable
+from nasbench1shot1.ground.files import as_path, atomic_write, check_writable_file
 from nasbench1shot1.ground.text import print_to_stderr
 from nasbench1shot1.reference_points import Asked
 from nasbench1shot1.registry import import_trusted
@@ -109,11 +109,9 @@ def _check_file(path: Path, overwrite: bool) -> None:
     """Raise UserError if a page cannot or must not be written to a path."""
     if path.suffix.lower() not in SUFFIXES:
         raise InvalidInputError(f"{quoted_option('html', path)} is not the name of a page: it must end in .html")
-    if path.is_dir():
-        raise InvalidInputError(f"{quoted_option('html', path)} is a folder: give the name of a file")
+    check_writable_file(path, "html")
     if path.exists() and not overwrite:
         raise InvalidInputError(f"'{path}' exists: add {switch('overwrite')}, or choose another {option('html')}")
-    check_writable(path)
 
 
 def _reopened(run: Any) -> Any:

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 Style = dict[str, Any]
 REGRETS = ("test_regret", "validation_regret")
+OF_CURVE = ("mean", "std", "low", "high")
+"""Columns of `Pooled.frame` that CSV files have."""
 COLUMNS = ("seconds", "number", "configuration_id", "budget", "loss", *REGRETS)
 SIMULATED = "simulated time: all searches, and one training of each architecture [s]"
 WALL_CLOCK = "wall-clock time of the searches (training times are unknown) [s]"
@@ -93,25 +95,28 @@ def _lines(observations: pandas.DataFrame) -> list[dict[str, Any]]:
     return list(rows)
 
 
-def average(repetitions: Sequence[pandas.DataFrame], at: Floats | None = None) -> pandas.DataFrame:
-    """Return mean and standard deviation of the incumbents' regrets over repetitions.
+def average(
+    repetitions: Sequence[pandas.DataFrame], at: Floats | None = None, spread: Spread | None = None
+) -> pandas.DataFrame:
+    """Return mean, standard deviation and band of the incumbents' regrets over repetitions.
 
     The frame covers the time in which every repetition has an incumbent and none has ended.
 
     Args:
         repetitions: frames as in `Curve`; at least one.
         at: simulated seconds at which to average. Default: all times at which an incumbent changes.
+        spread: what the band shows. Default: "ci".
 
     Returns:
-        Columns `seconds`, `repetitions`, and for each of `REGRETS` `_mean` and `_std` (n - 1; NaN for one repetition),
-        as fractions.
+        Columns `seconds`, `repetitions`, and for each of `REGRETS` `_mean`, `_std` (n - 1; NaN for one repetition),
+        `_low` and `_high` (the band), as fractions.
 
     Raises:
         InvalidInputError: there is no repetition, or a repetition has no incumbent.
     """
-    curves = {name: pooled(repetitions, name, at=at) for name in REGRETS}
+    curves = {name: pooled(repetitions, name, spread, at) for name in REGRETS}
     frames = {name: curve.frame for name, curve in curves.items()}
-    of_curve = {f"{name}_{of}": frame[of] for name, frame in frames.items() for of in ("mean", "std")}
+    of_curve = {f"{name}_{of}": frame[of] for name, frame in frames.items() for of in OF_CURVE}
     first = frames[REGRETS[0]]
     return pandas.DataFrame({"seconds": first["at"], "repetitions": first["runs"], **of_curve})
 
@@ -189,7 +194,7 @@ def draw_trajectories(
     band = _band_text(panels, rows, spread, drawn)
     shown = dict(zip(curves, names, strict=True))
     legend = {shown[curve.key]: styles[curve.key] for curve in order}
-    if any(_defaults(curve) for curve in order):
+    if any(default_point(curve) is not None for curve in order):
         legend["default configuration"] = {"color": "black", "marker": "o", "markersize": 5, "linestyle": ""}
 
     def draw_row(line: "Sequence[Axes]", row: Sequence[str]) -> None:
@@ -252,14 +257,13 @@ def _band_text(
 
 def _draw(curve: Curve, drawn: Pooled, axes: "Axes", style: Style, floor: float, has_band: bool) -> None:
     draw_curve(axes, drawn, label=curve.label, style=style, steps=True, floor=floor, has_band=has_band)
-    if defaults := _defaults(curve):
-        first = pandas.DataFrame(defaults)[["seconds", "test_regret"]].mean()
-        axes.plot(
-            first["seconds"], 100 * max(first["test_regret"], floor), "o", color=tone(style["color"]), markersize=5
-        )
+    if (point := default_point(curve)) is not None:
+        regret = 100 * max(point["test_regret"], floor)
+        axes.plot(point["seconds"], regret, "o", color=tone(style["color"]), markersize=5)
 
 
-def _defaults(curve: Curve) -> list["pandas.Series[float]"]:
-    """Return the first search of every repetition that started with the default configuration."""
+def default_point(curve: Curve) -> "pandas.Series[float] | None":
+    """Return the mean `seconds` and `test_regret` of the first searches that had the default configuration, if any."""
     firsts = [frame.iloc[0] for frame in curve.repetitions]
-    return [first for first in firsts if first.get("configuration_id") == DEFAULT_ID]
+    defaults = [first for first in firsts if first.get("configuration_id") == DEFAULT_ID]
+    return pandas.DataFrame(defaults)[["seconds", "test_regret"]].mean() if defaults else None

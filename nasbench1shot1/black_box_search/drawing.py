@@ -61,7 +61,7 @@ def regret_figure(
     """
     check_clocks(studies)
     names = [optimizer_of(study) for study in studies]
-    shown, config = checked_labels(labels, names, "study"), studies[0].config
+    shown = checked_labels(labels, names, "study")
     looks, has_band = curve_styles(names, colors, shown), len(studies) <= MOST_BANDS
     with Canvas(panel=(6.4, 3.8), style=style) as canvas:
         axes, floor = canvas.axes[0], regret_floor(studies, spread=spread)
@@ -71,9 +71,14 @@ def regret_figure(
         axes.set_ylabel(_regret_label(studies, "mean"))
         counts = [len(study.lines) for study in studies]
         band = describe_band(spread, counts, "search") if has_band else "mean" if max(counts) > 1 else ""
-        method = in_words(shown) if len(shown) <= MOST_NAMED else f"{len(shown)} optimizers"
-        title = f"{method} on {config['space']}, {config['dataset']}: {describe_searches(studies)}"
-        return canvas.finish(title, "\n".join(filter(None, [note, caption(studies)])), legend=True, band=band)
+        about = "\n".join(filter(None, [note, caption(studies)]))
+        return canvas.finish(title_of(studies, shown), about, legend=True, band=band)
+
+
+def title_of(studies: Sequence[BlackBoxStudy], names: Sequence[str]) -> str:
+    """Return the title of a figure of studies: the names of the optimizers, space, data set and searches."""
+    method, config = in_words(names) if len(names) <= MOST_NAMED else f"{len(names)} optimizers", studies[0].config
+    return f"{method} on {config['space']}, {config['dataset']}: {describe_searches(studies)}"
 
 
 def optimizer_of(study: RunRecord) -> str:
@@ -167,17 +172,17 @@ def regret_floor(
     return log_floor([study.regret_curve(spread, statistic) for study in studies])
 
 
-def zero_note(studies: Sequence[BlackBoxStudy]) -> str:
-    """Return a sentence about regrets of zero for a plot of the mean; empty if no mean is zero."""
-    return ZERO_NOTE if any((study.regret_curve("range").centre == 0).any() for study in studies) else ""
+def zero_note(studies: Sequence[BlackBoxStudy], statistic: Statistic = "mean") -> str:
+    """Return a sentence about regrets of zero for a plot of a statistic; empty if none of its values is zero."""
+    return ZERO_NOTE if any((study.regret_curve("range", statistic).centre == 0).any() for study in studies) else ""
 
 
-def caption(studies: Sequence[BlackBoxStudy], *, shows_regret: bool = True) -> str:
+def caption(studies: Sequence[BlackBoxStudy], *, statistic: Statistic | None = "mean") -> str:
     """Return the text below a figure: incumbent, table, regret, objective, bounds, feedback, zeros.
 
     Args:
         studies: the drawn studies.
-        shows_regret: whether the figure shows regrets; otherwise, they are not defined.
+        statistic: which statistic of regrets the figure shows. None: it shows no regrets, and does not define them.
 
     Raises InvalidInputError if the objectives or the bounds of the studies differ.
     """
@@ -190,15 +195,15 @@ def caption(studies: Sequence[BlackBoxStudy], *, shows_regret: bool = True) -> s
         is_partial=any(study.config.get("reference") == PRESENT for study in studies),
         is_bounded=baseline is not None and bool(baseline.described),
     )
-    incumbent = f"{goal.title} of the incumbent, the architecture with the best feedback so far. " * shows_regret
+    incumbent = f"{goal.title} of the incumbent, the architecture with the best feedback so far. " if statistic else ""
     sentences = (
         f"{incumbent}{_sources(studies)}",
-        f"Regret: {regret}." if shows_regret else "",
+        f"Regret: {regret}." if statistic else "",
         goal.sentence(),
         baseline.sentence if baseline else "",
         feedback,
         *dict.fromkeys(study.origin for study in studies),
-        zero_note(studies) if shows_regret else "",
+        zero_note(studies, statistic) if statistic else "",
     )
     return "\n".join(filter(None, sentences))
 

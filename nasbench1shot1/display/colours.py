@@ -4,6 +4,7 @@ Every colour has a marker, and methods of one colour differ in their dashes. So 
 in black and white.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, cycle, pairwise, product
 from typing import Any
@@ -82,6 +83,7 @@ STARTS = {colour: EVERY * place / len(MARKERS) for place, colour in enumerate(MA
 """The place of the first marker, by colour, so that markers of curves that coincide do not hide each other."""
 Colors = str | Sequence[str] | Mapping[str, str]
 """The values of `colors=`: one colour, a colour per curve, or colours by label or method."""
+_DOLLAR = re.compile(r"(?<!\\)\$")
 Line = tuple[str, Any, str]
 """Colour, line style and marker of a curve."""
 
@@ -105,7 +107,8 @@ def curve_styles(
     Args:
         methods: the name of the optimizer of each curve. A built-in method has its own colour, dashes and marker in all
             figures. Others get the first unused colours of `FURTHER_METHODS`. Further curves of one method have its
-            colour, and the first unused dashes. No two of at most ten curves have equal dashes and markers.
+            colour, and the first unused dashes. From the eleventh on, they have the colours of `FURTHER_METHODS`, too.
+            No two of at most ten curves have equal dashes and markers.
         colors: the value of `colors=`, which replaces colours: a colour, a sequence of one colour per curve, or a
             mapping from labels or methods to colours.
         labels: the label of each curve, for a mapping. Default: `methods`.
@@ -123,12 +126,17 @@ def curve_styles(
     for name, colour in zip(methods, given, strict=True):
         line = known[name]
         if line in used or (line in reserved and name not in BUILT_IN):
-            others = ((line[0], dashes, marker) for marker, dashes in product((line[2], FURTHER), LINES))
-            line = next((each for each in others if each not in used | reserved), line)
+            line = next((each for each in _further_lines(line[0]) if each not in used | reserved), line)
         used.add(line)
         style = {"color": colour or line[0], "linestyle": line[1], "marker": line[2]}
         found.append({**style, "markersize": MARKER_SIZE, "markevery": (STARTS[line[0]], EVERY)})
     return found
+
+
+def _further_lines(first: str) -> Iterator[Line]:
+    """Return the lines of a colour, and then the lines of other colours."""
+    for colour in (first, *FURTHER_METHODS):
+        yield from ((colour, dashes, marker) for marker, dashes in product((MARKERS[colour], FURTHER), LINES))
 
 
 def _free_colours(methods: Sequence[str]) -> Iterator[str]:
@@ -137,11 +145,16 @@ def _free_colours(methods: Sequence[str]) -> Iterator[str]:
 
 
 def data_set_styles(names: Sequence[str]) -> list[dict[str, Any]]:
-    """Return colour and dashes of each data set; data sets that are not built in get the remaining ones in turn."""
-    looks = dict(zip(DATA_SETS, LINES[1:], strict=False))
-    free = cycle([name for name in DATA_SETS if name not in names] or DATA_SETS)
-    known = [name if name in DATA_SETS else next(free) for name in names]
-    return [{"color": DATA_SETS[name], "linestyle": looks[name]} for name in known]
+    """Return colour and dashes of each data set.
+
+    Data sets that are not built in get the remaining ones in turn, and then these colours with other dashes.
+    """
+    built_in = {name: (DATA_SETS[name], dashes) for name, dashes in zip(DATA_SETS, LINES[1:], strict=False)}
+    mixed = ((colour, dashes) for dashes, colour in product(LINES[1:], DATA_SETS.values()))
+    taken = {built_in[name] for name in names if name in built_in}
+    free = cycle([look for look in dict.fromkeys([*built_in.values(), *mixed]) if look not in taken])
+    looks = [built_in[name] if name in built_in else next(free) for name in names]
+    return [{"color": colour, "linestyle": dashes} for colour, dashes in looks]
 
 
 def shades(number: int) -> list[str]:
@@ -206,14 +219,30 @@ def main_first(labels: Sequence[str] | str | None, default: Sequence[str]) -> li
     return [labels, *default[1:]] if isinstance(labels, str) else checked_labels(labels, default)
 
 
+def literal(text: str) -> str:
+    """Return text whose dollar signs matplotlib draws, instead of reading what is between them as a formula.
+
+    A text that was returned before is returned unchanged.
+    """
+    return _DOLLAR.sub(r"\\$", text)
+
+
+def from_literal(text: str) -> str:
+    """Return the text that `literal` changed."""
+    return text.replace(r"\$", "$")
+
+
 def in_legend(label: str) -> str:
-    """Return a label with a space before a leading underscore, because legends hide labels that start with one."""
-    return f" {label}" if label.startswith("_") else label
+    """Return a label as legends need it.
+
+    It is `literal`, and has a space before a leading underscore, because legends hide labels that start with one.
+    """
+    return literal(f" {label}" if label.startswith("_") else label)
 
 
 def from_legend(text: str) -> str:
     """Return the label that `in_legend` changed."""
-    return text[1:] if text.startswith(" _") else text
+    return from_literal(text[1:] if text.startswith(" _") else text)
 
 
 # Rows of panels -------------------------------------------------------------------------------------------------------

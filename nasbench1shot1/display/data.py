@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from nasbench1shot1.display.colours import from_literal
+
 if TYPE_CHECKING:
     import pandas
     from matplotlib.axes import Axes
@@ -69,11 +71,11 @@ def _frame(drawn: Drawn, number: int) -> "pandas.DataFrame":
     axes, values = drawn.axes, {name: np.atleast_1d(_plain(value)) for name, value in drawn.values.items()}
     rows = max((len(of) for of in values.values()), default=1)
     facts = {
-        "panel": _one_line(axes.get_title() or axes.get_title("left")) or str(number),
+        "panel": _as_given(axes.get_title() or axes.get_title("left")) or str(number),
         "kind": drawn.kind,
         "label": _one_line(drawn.label),
-        "x_axis": _one_line(axes.get_xlabel() or _shared_label(axes, "x")),
-        "y_axis": _one_line(drawn.y_axis or axes.get_ylabel() or _shared_label(axes, "y")),
+        "x_axis": _as_given(axes.get_xlabel() or _shared_label(axes, "x")),
+        "y_axis": _as_given(drawn.y_axis or axes.get_ylabel() or _shared_label(axes, "y")),
     }
     numbers = {name: values.get(name, np.array([np.nan])) for name in NUMBERS}
     columns = {**facts, **numbers, "text": values.get("text", np.array([""]))}
@@ -97,6 +99,11 @@ def _shared_label(axes: "Axes", name: Literal["x", "y"]) -> str:
     grouper = axes.get_shared_x_axes() if name == "x" else axes.get_shared_y_axes()
     labels = (getattr(other, f"get_{name}label")() for other in grouper.get_siblings(axes))
     return next(filter(None, labels), "")
+
+
+def _as_given(text: str) -> str:
+    """Return the text of axes in one line, with the dollar signs that it had before it was drawn."""
+    return from_literal(_one_line(text))
 
 
 def _one_line(text: str) -> str:

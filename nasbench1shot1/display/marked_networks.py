@@ -42,14 +42,21 @@ class Marked(Mark):
 
     def draw(self, axes: "Axes", color: str, label: str) -> Any:
         """Draw the point or the line above other points, in its own colour unless the caller gave another."""
-        own, marker, line = LOOKS[self.place % len(LOOKS)]
+        marker, look = LOOKS[self.place % len(LOOKS)][1], line_look(self.place)
         if self.x is not None and self.y is not None:
-            look: dict[str, Any] = {"marker": marker, "size": STAR if marker == "*" else OTHER, "framed": True}
-            return Series([self.x], [self.y], **look).draw(axes, color or own, label)
+            point: dict[str, Any] = {"marker": marker, "size": STAR if marker == "*" else OTHER, "framed": True}
+            return Series([self.x], [self.y], **point).draw(axes, color or look["color"], label)
         note_drawn(axes, "level", label, x=self.x, y=self.y)
         draw, value = (axes.axhline, self.y) if self.x is None else (axes.axvline, self.x)
         text = in_legend(label) or None
-        return draw(value or 0.0, color=color or own, linestyle=line, linewidth=1.5, label=text, zorder=1.5)
+        look |= {"color": color} if color else {}
+        return draw(value or 0.0, linewidth=1.5, label=text, zorder=1.5, **look)
+
+
+def line_look(place: int) -> dict[str, Any]:
+    """Return the colour and the dashes of the line of the marked network with a number, as arguments of `Axes.plot`."""
+    colour, _, dashes = LOOKS[place % len(LOOKS)]
+    return {"color": colour, "linestyle": dashes}
 
 
 def marked(name: str, place: int, x: float | None = None, y: float | None = None, source: str = "") -> Marked:

@@ -2,7 +2,7 @@
 
 import math
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,7 @@ import pandas
 from nasbench1shot1.ground.errors import UserError, flag
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.one_shot_search.options import ONE_SHOT_IMAGES, TRAINING, SearchConfig, non_default_options
-from nasbench1shot1.one_shot_search.record import SELECTED_EPOCH
+from nasbench1shot1.one_shot_search.record import SELECTED_EPOCH, SearchRecord
 from nasbench1shot1.registry import optimizer
 from nasbench1shot1.runs.options import switch_names
 from nasbench1shot1.tables.columns import source_text
@@ -134,3 +134,46 @@ def _rows_in_table(frame: pandas.DataFrame) -> pandas.DataFrame:
     """Return the epochs whose architecture has at least one error in the table."""
     errors = frame.columns.intersection(["table_validation_error", "table_test_error"])
     return frame[frame[errors].notna().any(axis=1)] if len(errors) else frame
+
+
+# Figures of regrets ---------------------------------------------------------------------------------------------------
+
+
+def regret_title(runs: Sequence[SearchRecord], frames: Sequence[pandas.DataFrame], epochs: int, note: str = "") -> str:
+    """Return the title of a figure of one run or of several seeds of one configuration.
+
+    Args:
+        runs: the runs.
+        frames: their metrics.
+        epochs: the number of shown epochs, which all runs have.
+        note: a further note.
+    """
+    config, last = runs[0].config, int(frames[0]["epoch"].iloc[epochs - 1])
+    seeds = f"seed {config['seed']}" if len(runs) == 1 else f"{len(runs)} seeds"
+    seeds += f"; {note}" if note else ""
+    if any(len(frame) > epochs for frame in frames):
+        shortest = [run for run, frame in zip(runs, frames, strict=True) if len(frame) == epochs]
+        why = "where the first search ended" if all(run.is_finished for run in shortest) else "as some are unfinished"
+        seeds += f"\nonly up to epoch {last}, {why}"
+    elif not config.get("early_stopping") and last < config.get("epochs", 0):
+        seeds += f", unfinished: epoch {last} of {config['epochs']}"
+    return f"{config['optimizer']} on {config['space']}, {seeds}\n{scale_text([config])}"
+
+
+def regret_caption(
+    runs: Sequence[SearchRecord],
+    frames: Sequence[pandas.DataFrame],
+    epochs: int,
+    table: "Table | None",
+    sentences: Iterable[str] = (),
+) -> str:
+    """Return the text below a figure of regrets: their table, further sentences, and selected epochs.
+
+    Args:
+        runs, frames, epochs: as in `regret_title`.
+        table: the table behind `frames`. None: the recorded table, which is not available.
+        sentences: further sentences; empty ones are left out.
+    """
+    named = (runs[0].config["table_id"], "") if table is None else (table.id, table.fidelity())
+    last_rows = [frame.iloc[epochs - 1].to_dict() for frame in frames]
+    return "\n".join(filter(None, [table_text(frames, *named), *sentences, selection_text(last_rows)]))

@@ -26,10 +26,9 @@ from nasbench1shot1.ground.text import percent
 from nasbench1shot1.one_shot_search.captions import (
     one_shot_error_text,
     provenance,
-    scale_text,
-    selection_text,
+    regret_caption,
+    regret_title,
     source_elsewhere,
-    table_text,
 )
 from nasbench1shot1.one_shot_search.entropy import entropies
 from nasbench1shot1.one_shot_search.events import decision_epochs, describe_events, phase_names, phase_starts
@@ -114,31 +113,9 @@ def regret_figure(
         draw_events(frames, config, rows[: 1 + found.has_error + (entropy is not None)])
         band = describe_band(spread, len(runs), is_cut=found.is_cut)
         label_epochs(rows[-1])
-        caption = table_text(frames, table.id, table.fidelity())
-        caption += "" if entropy is None else f"\n{ENTROPY_TEXT}"
-        last_rows = [frame.iloc[len(found.frame) - 1].to_dict() for frame in frames]
-        caption += f"\n{baseline.sentence}" if baseline and baseline.sentence else ""
-        caption += f"\n{regrets.note}" if regrets.note else ""
-        caption += f"\n{selection}" if (selection := selection_text(last_rows)) else ""
-        return canvas.finish(_title(runs, frames, found, note), caption, legend=True, band=band)
-
-
-def _title(
-    runs: Sequence[SearchRecord],
-    frames: Sequence[pandas.DataFrame],
-    found: "AnytimeRegret",
-    note: str,
-) -> str:
-    config, epochs = runs[0].config, found.curves[TEST].at
-    seeds = f"seed {config['seed']}" if len(runs) == 1 else f"{len(runs)} seeds"
-    seeds += f"; {note}" if note else ""
-    if any(len(frame) > len(epochs) for frame in frames):
-        shortest = [run for run, frame in zip(runs, frames, strict=True) if len(frame) == len(epochs)]
-        why = "where the first search ended" if all(run.is_finished for run in shortest) else "as some are unfinished"
-        seeds += f"\nonly up to epoch {epochs[-1]:.0f}, {why}"
-    elif not config.get("early_stopping") and epochs[-1] < config.get("epochs", 0):
-        seeds += f", unfinished: epoch {epochs[-1]:.0f} of {config['epochs']}"
-    return f"{config['optimizer']} on {config['space']}, {seeds}\n{scale_text([config])}"
+        sentences = ["" if entropy is None else ENTROPY_TEXT, baseline.sentence if baseline else "", regrets.note]
+        caption = regret_caption(runs, frames, len(found.frame), table, sentences)
+        return canvas.finish(regret_title(runs, frames, len(found.frame), note), caption, legend=True, band=band)
 
 
 @dataclass(frozen=True, eq=False)
@@ -360,7 +337,7 @@ def _over_epochs(axes: "Axes") -> "Axes":
 
 
 def draw_mean_regret(mean: float, axes: "Axes", label: str = MEAN_LABEL) -> "Axes":
-    """Draw the mean regret of a space, a fraction, as a dash-dotted horizontal line; axes start at zero."""
+    """Draw the mean regret of a space, a fraction, as a dash-dot-dot horizontal line; axes start at zero."""
     return start_at_zero(draw_mean(axes, 100 * mean, label))
 
 

@@ -48,23 +48,41 @@ def trajectory_figure(
         style: "screen" (default), or as in `style.AnyStyle`.
         mark: networks whose test regret is a horizontal line (`reference_points.reference_points`). Default: none.
     """
-    config, diverged = study.config, sum(line["loss"] is None for line in lines)
     with Canvas(panel=(7.2, 4.0), style=style) as canvas:
         axes, baseline = (
-            draw_trajectory(lines, canvas.axes[0], config["optimizer"], guide=study.guide),
+            draw_trajectory(lines, canvas.axes[0], study.config["optimizer"], guide=study.guide),
             _baseline(study, table),
         )
         regrets = marked_regrets(mark, table, study)
         start_at_zero(draw_marked(draw_largest(baseline, axes), regrets.levels()))
-        title = (
-            f"{TUNERS[config['tuner']]} tunes {config['optimizer']} on {config['space']}: {len(lines)} searches, "
-            f"{diverged} diverged; one study, seed {config['seed']}\n{_scale(study)}"
-        )
-        objective = table.objective(config["dataset"])
+        caption = trajectory_caption(study, table, baseline, regrets.note)
+        return canvas.finish(trajectory_title(study, lines), caption, legend=True)
+
+
+def trajectory_title(study: Study, lines: Sequence[Mapping[str, Any]]) -> str:
+    """Return the title of a figure of the observations of a study."""
+    config, diverged = study.config, sum(line["loss"] is None for line in lines)
+    return (
+        f"{TUNERS[config['tuner']]} tunes {config['optimizer']} on {config['space']}: {len(lines)} searches, "
+        f"{diverged} diverged; one study, seed {config['seed']}\n{_scale(study)}"
+    )
+
+
+def trajectory_caption(study: Study, table: "Table | None", baseline: Baseline | None, note: str = "") -> str:
+    """Return the text below a figure of a study, with a further note.
+
+    Args:
+        study: the study.
+        table: the table behind the regrets. None: the recorded table, which is not available.
+        baseline: the bounds of the study and their baseline.
+        note: a further line.
+    """
+    about = [f"table {study.config['table_id']}"]
+    if table is not None:
+        objective = table.objective(study.config["dataset"])
         provenance = table.about(objective.test_metric, objective.test).provenance
-        notes = [table.fidelity(), study.guide_sentence, baseline.sentence if baseline else "", regrets.note]
-        caption = "\n".join(filter(None, [f"table {table.id}: test errors {provenance}", *notes]))
-        return canvas.finish(title, caption, legend=True)
+        about = [f"table {table.id}: test errors {provenance}", table.fidelity()]
+    return "\n".join(filter(None, [*about, study.guide_sentence, baseline.sentence if baseline else "", note]))
 
 
 def _baseline(study: Study, table: "Table") -> Baseline | None:

@@ -7,6 +7,7 @@ import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -23,8 +24,10 @@ import nasbench1shot1 as nb
 from nasbench1shot1 import cli
 from nasbench1shot1.black_box_optimizer import Query
 from nasbench1shot1.black_box_search import studying
-from nasbench1shot1.black_box_search.drawing import caption
+from nasbench1shot1.black_box_search.drawing import caption, zero_note
 from nasbench1shot1.display.axes import ZERO_NOTE, save_figure
+from nasbench1shot1.display.curves import Pooled, Statistic, pool_values
+from nasbench1shot1.display.style import Spread
 from nasbench1shot1.ground.text import percent
 from nasbench1shot1.tables.columns import Column
 
@@ -232,8 +235,16 @@ def test_a_free_incumbent_without_regret_is_drawn_at_the_lower_edge(tmp_path: Pa
     assert (made.folder / "regret.png").stat().st_size > 10_000
     axes = nb.draw_regret(made)
     assert set(axes.get_lines()[0].get_ydata()) == {axes.get_ylim()[0]}
-    assert axes.figure.legends[0].get_title().get_text().endswith(f"\n{ZERO_NOTE}")
+    assert axes.figure.caption.endswith(f"\n{ZERO_NOTE}")
     assert caption([made]).endswith(f"\n{ZERO_NOTE}")
+
+
+def test_zeros_of_a_median_are_noted_where_the_mean_is_positive() -> None:
+    def regret_curve(spread: Spread, statistic: Statistic) -> Pooled:
+        return pool_values([1.0], [[0.0], [0.0], [0.3]], spread=spread, statistic=statistic)
+
+    shown: Any = SimpleNamespace(regret_curve=regret_curve)
+    assert (zero_note([shown]), zero_note([shown], "median")) == ("", ZERO_NOTE)
 
 
 def test_without_test_values_a_study_has_no_picture(tmp_path: Path) -> None:

@@ -13,9 +13,9 @@ from refusals import refuses
 
 import nasbench1shot1 as nb
 from nasbench1shot1.cli import main
-from nasbench1shot1.display.colours import METHODS, curve_styles
+from nasbench1shot1.display.colours import METHODS, MOST_BANDS, curve_styles
 from nasbench1shot1.experiments.comparison.comparing import compare_runs, compare_tasks
-from nasbench1shot1.experiments.comparison.drawing import MOST_BANDS, caption, comparison_figure, has_mean_line
+from nasbench1shot1.experiments.comparison.drawing import caption, comparison_figure, has_mean_line
 from nasbench1shot1.ground.files import write_json
 from nasbench1shot1.registry import BUILT_IN
 
@@ -82,7 +82,7 @@ def test_the_mean_regret_of_the_space_is_drawn_unless_it_flattens_the_curves(fol
         assert [list(line.get_ydata()) for line in drawn] == ([[100 * mean] * 2] if is_drawn else [])
         assert (label in [text.get_text() for text in figure.legends[0].get_texts()]) == is_drawn
         assert f"mean test regret of all networks of the space ({100 * mean:.2f} %)." in figure.caption
-        assert ("Dash-dotted line" in figure.caption) == is_drawn
+        assert ("Dash-dot-dot line" in figure.caption) == is_drawn
         axes = nb.compare([tmp_path / str(number)], ax=Figure().add_subplot())
         assert len(axes.get_lines()) == 1, "given axes show the runs alone"
 

@@ -267,6 +267,8 @@ def test_special_characters_are_escaped():
         r"\textbf{x\&y}",
         r"\underline{1|2} {\scriptsize [1, 3]}",
     )
+    bracketed = PaperTable(["[n]"], {"": [[Cell("[a] b")], [Cell("*c")]]}, "c", "tab:x").latex()
+    assert [row[0].strip() for row in check_latex(bracketed, 1)] == ["{}[n]", "{}[a] b", "{}*c"]
     assert r"\caption{c\_d}" in table.latex() and r"\emph{p\%}" in table.latex()
     assert r"| **x&y** | <u>1\|2</u> [1, 3] |" in table.markdown()
 
@@ -313,6 +315,25 @@ def test_one_run_per_method_has_no_interval_and_no_test(tmp_path):
     axes = nb.compare(runs)
     assert not axes.collections and "One run per curve." in axes.figure.caption
     assert "No rank tests: they need at least 5 searches of each method." in axes.figure.caption
+
+
+def test_methods_with_too_few_runs_for_a_test_are_named(tmp_path):
+    ranks = [(9, 50 + seed) for seed in range(6)]
+    runs = [make.group(tmp_path / name, ranks[:n]).folder for name, n in (("a", 6), ("b", 6), ("c", 2))]
+    found, drawn = compare_tasks(runs, labels=list("abc")), nb.compare(runs, list("abc")).figure
+    for text in (found.table().caption, found.task_table().caption, found.methods_text(), drawn.caption):
+        assert "Not tested, because of fewer than 5 runs: c." in text
+    for tested in (runs[:2], runs[2:]):
+        assert "Not tested" not in compare_tasks(tested, labels=list("abc")[: len(tested)]).table().caption
+
+
+def test_captions_of_runs_with_bounds_are_complete_in_latex(tmp_path):
+    bounded = {"evaluations": 6, "bounds": {"trainable_parameters": 9e6}}
+    runs = [make.black_box(tmp_path / name, name, **bounded) for name in METHODS[:2]]
+    caption = compare_tasks([run.folder for run in runs]).table().caption
+    assert "≤" in caption and r"$\leq$" in escape(caption)
+    for text in (caption, "times in µs; Λ does not learn"):
+        assert escape(text).isascii(), text
 
 
 def test_an_unfinished_run_is_not_the_best(tmp_path):

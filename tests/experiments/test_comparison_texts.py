@@ -25,6 +25,7 @@ from nasbench1shot1.experiments.comparison.drawing import (
     mean_text,
 )
 from nasbench1shot1.experiments.comparison.overviews import distribution_figure
+from nasbench1shot1.experiments.comparison.sentences import NO_BANDS
 
 QUIET = Console(quiet=True)
 RANK_BELOW_MEAN = 20
@@ -113,6 +114,14 @@ def test_final_accuracies_and_distributions_of_unfinished_runs_are_called_so(tmp
     legend = [text.get_text() for text in figure.legends[0].get_texts()]
     assert legend == ["darts (n = 2, unfinished)", "gdas (n = 2)"]
     assert "nfinished" not in compare_accuracies([done.folder]).markdown()
+    assert [text.get_text() for text in found.draw().legends[0].get_texts()] == legend
+
+
+def test_the_picture_of_more_accuracies_than_bands_says_that_curves_are_means(tmp_path):
+    groups = [make.group(tmp_path / str(n), [(9, 8 - n), (6, 5)], epochs=1).folder for n in range(MOST_BANDS + 1)]
+    (many, few) = (compare_accuracies(groups[:n], list("abcd")[:n]).draw() for n in (4, 3))
+    assert NO_BANDS in many.caption and NO_BANDS not in few.caption
+    assert [text.get_text() for text in many.legends[0].get_texts()] == [f"{label} (n = 2)" for label in "abcd"]
 
 
 @pytest.mark.parametrize(
@@ -244,7 +253,7 @@ def test_the_caption_states_the_mean_of_each_panel(tmp_path):
     drawn = {name for name, own in found.tasks.items() if has_mean_line(own)}
     for line in lines:
         assert {name for name in means if means[name] in line} == (
-            drawn if line.startswith("Dash-dotted line: ") else set(means) - drawn
+            drawn if line.startswith("Dash-dot-dot line: ") else set(means) - drawn
         )
 
 

@@ -235,7 +235,8 @@ def test_copies_of_a_cell_are_averaged(run, tmp_path, monkeypatch):
         hashes.setdefault(space[number].cell.hash, set()).add(number)
     chosen = [sorted(group) for group in hashes.values() if len(group) > 1][:5]
     listed = tmp_path / "architectures.txt"
-    listed.write_text("\n".join(str(space[number]) for group in chosen for number in group) + "\n")
+    text = "\n".join(str(space[number]) for group in chosen for number in group) + "\n"
+    listed.write_text(text, encoding="utf-8-sig")  # with a byte order mark, as some editors write
     every = correlate(run, tmp_path / "all", architectures=listed, epochs=3)
     means = correlate(run, tmp_path / "mean", architectures=str(listed), epochs=3, copies="mean")
     assert means.correlations["n"].max() == 5

@@ -2,7 +2,7 @@
 
 import pytest
 
-from nasbench1shot1.display.colours import METHODS
+from nasbench1shot1.display.colours import DATA_SETS, METHODS, curve_styles, data_set_styles
 from nasbench1shot1.experiments.reproduction.figures.catalogue import FIGURES
 from nasbench1shot1.experiments.reproduction.results.regrets import NEUTRAL, legend_styles, variant_styles
 
@@ -34,6 +34,19 @@ def test_more_variants_have_the_same_ordered_colours_in_every_panel(name):
     assert len(legend) == len({style["color"] for style in legend.values()}) == 5
     assert len({str(style["linestyle"]) for style in legend.values()}) == 5
     assert all(styles[panel.key, curve.key] == legend[curve.label] for panel, curve in pairs)
+
+
+@pytest.mark.parametrize("method", ["darts", "random", "mine"])
+def test_many_curves_of_one_method_differ(method):
+    looks = curve_styles([method, "gdas"] + 20 * [method])
+    assert len({(look["color"], look["linestyle"], look["marker"]) for look in looks}) == 22
+    assert len({look["color"] for look in [looks[0], *looks[2:11]]}) == 1
+
+
+def test_many_data_sets_differ():
+    looks = data_set_styles(["cifar100", *"abcdefgh", "cifar10"])
+    assert len({(look["color"], look["linestyle"]) for look in looks}) == 10
+    assert [looks[place]["color"] for place in (0, 9)] == [DATA_SETS["cifar100"], DATA_SETS["cifar10"]]
 
 
 def test_no_regret_figure_has_more_than_five_curves_per_axis():

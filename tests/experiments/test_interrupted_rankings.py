@@ -85,6 +85,12 @@ def test_an_unfinished_ranking_is_reported_and_drawn_up_to_its_last_record(run, 
     assert np.array_equal(drawn.lines[0].get_xydata(), given.lines[0].get_xydata())
     paper = nb.draw_ranking(whole, style="paper", colors="red", labels="all")
     assert (paper.figure.get_figwidth(), paper.lines[0].get_color(), paper.lines[0].get_label()) == (3.25, "red", "all")
+    at_epoch = nb.draw_ranking(whole, epoch=1, mark=("inception-like-cell", "resnet-like-cell")).figure
+    for figure, title in ((paper.figure, "Rank correlation by search epoch: "), (at_epoch, "")):
+        assert figure.title.startswith(f"{title}{run.config['optimizer']} on s1, seed {run.config['seed']}; n = ")
+        assert f"table {nb.load_table().id}" in figure.caption and "images of the architecture half" in figure.caption
+    assert "95 % bootstrap intervals" in axes.figure.caption and axes.figure.title == paper.figure.title
+    assert "Not evaluated, so not marked: Inception-like cell" in at_epoch.caption
     assert "nats" in nb.draw_ranking(whole, epoch=2, predictor="loss").get_xlabel()
     for wrong, values in (
         ({"predictor": "x"}, "predictor 'x'"),

@@ -23,6 +23,7 @@ from rich.console import Console
 
 import nasbench1shot1 as nb
 from nasbench1shot1.cli import main
+from nasbench1shot1.display.marked_networks import LOOKS
 from nasbench1shot1.experiments.comparison.accuracies import compare_accuracies
 from nasbench1shot1.experiments.correlation.record import Ranking
 from nasbench1shot1.experiments.report_page import rankings
@@ -31,6 +32,7 @@ from nasbench1shot1.experiments.report_page.page import FOLDER, SCRIPTS
 from nasbench1shot1.experiments.report_page.panels import Scoring
 from nasbench1shot1.experiments.report_page.searched import frames_per_search, searched
 from nasbench1shot1.experiments.report_page.subjects import open_subjects
+from nasbench1shot1.one_shot_search.regret_curve import MEAN_LOOK
 from nasbench1shot1.proxy_training.record import ProxyTrainings
 
 KEPT = ("darts", "gdas", "study", "tuned")
@@ -105,6 +107,9 @@ def test_the_page_has_the_numbers_and_what_was_run(folder, tmp_path):
     assert [curve["n"] for curve in chart["curves"]] == [3, 1, 3, 1]
     assert ["low" in next(iter(curve["axes"].values())) for curve in chart["curves"]] == [True, False, True, False]
     assert [level["label"] for level in chart["levels"]] == ["mean over the space", "ResNet-like cell (measured)"]
+    assert [level["light"] for level in chart["levels"]] == [MEAN_LOOK["color"], LOOKS[0][0]]
+    assert [level["dash"] for level in chart["levels"]] == ["14 4 2 4 2 4", "2 2"]
+    assert chart["axes"][0]["vertical"] == "mean test regret [%]"
     environment = json.loads((folder / "study" / "environment.json").read_text())
     for text in (nb.load_table().id, "predicted", environment["torch"], environment["platform"], "nb1shot1 blackbox "):
         assert text in words(page)
@@ -171,6 +176,15 @@ def test_the_mean_of_a_space_without_bounds_is_called_so(tmp_path):
     study = make.black_box(tmp_path / "widths", space="nats-size", objective="test_accuracy", repeats=2)
     (chart,) = data_of(write(study, tmp_path / "report.html"))["charts"]
     assert chart["levels"][0]["label"] == "mean over the space"
+
+
+def test_regrets_of_single_runs_are_not_called_means_and_a_baseline_has_its_own_line(tmp_path):
+    bounded = {"objective": "test_accuracy", "bounds": {"flops": 5e7}, "repeats": 1}
+    study = make.black_box(tmp_path / "one", space="nats-size", **bounded)
+    (chart,) = data_of(write(study.folder, tmp_path / "report.html"))["charts"]
+    assert chart["axes"][0]["vertical"] == "test regret [%]"
+    lines = [(level["light"], level["dash"]) for level in chart["levels"]]
+    assert len(chart["levels"]) == len(set(lines)) == 2
 
 
 def test_trainings_have_learning_curves_beside_the_values_of_their_table(tmp_path):

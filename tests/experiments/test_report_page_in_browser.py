@@ -117,6 +117,14 @@ def test_values_under_the_pointer_are_those_of_the_runs(browser, file, folder):
         assert legend(page) == shown
 
 
+def test_a_horizontal_line_is_found_through_the_legend(browser, file):
+    with opened(browser, file) as page:
+        page.locator(".legend tbody tr", has_text="mean over the space").locator("input").check()
+        assert page.locator(".plot .level.near").count() == 0
+        page.locator(".legend tbody tr", has_text="mean over the space").hover()
+        assert page.locator(".plot .level.near[stroke-dasharray]").count() == 1
+
+
 def test_an_early_stopped_search_holds_the_result_that_it_went_back_to(browser, tmp_path):
     stopped = runs.search(tmp_path / "stopped", (20, 9, 4))
     write_json(stopped.folder / "summary.json", {**stopped.summary, "final_epoch": 1})
@@ -261,6 +269,14 @@ def test_operations_on_edges_and_widths_are_drawn(browser, file):
         drawn = drawings(architectures[:1], weights[:1])
         page.evaluate("d => part(document, 'cell').replaceChildren(drawCell(d, d.frames[0]))", drawn)
         assert page.locator(".cell .edge[stroke-dasharray]").count() == 1  # the excluded edge
+        assert page.locator(".cell .decided").count() == 0
+        is_other = np.arange(weights[0][spaces[0].operation_key].shape[-1]) != architectures[0].operations[1]
+        weights[0][spaces[0].operation_key][1, is_other] = np.nan
+        for arch, of, wanted in zip(architectures, weights, (".behind.decided", ".hatch"), strict=True):
+            page.evaluate(
+                "d => part(document, 'cell').replaceChildren(drawCell(d, d.frames[0]))", drawings([arch], [of])
+            )
+            assert page.locator(f".cell {wanted}").count() == 1  # the decided edge; the excluded size
 
 
 def test_everything_works_with_the_keyboard_alone(browser, file):

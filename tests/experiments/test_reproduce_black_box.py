@@ -263,19 +263,23 @@ def test_nats_figure_6_searches_each_data_set_separately(tmp_path, here):
 
 def test_figure_8_has_a_row_for_each_comparison(tmp_path, here):
     only = ["regularized-evolution", "mutation-rate-1"]
-    given = {"scale": "quick", "only": only, "repeats": 2, "seconds": 1e4}
+    given = {"scale": "quick", "only": only, "repeats": 3, "seconds": 1e4}
     frame, _ = drawn("nas101-figure8", tmp_path, **given)
     assert set(frame["panel"]) == {"s1", "s3"} and set(frame["curve"]) == set(only)
     figure, jobs = open_figure("nas101-figure8", only), planned("nas101-figure8", tmp_path, **given)
-    canvas = figure.results(jobs, figure.table(jobs, {})).draw()
+    results = figure.results(jobs, figure.table(jobs, {}))
+    for (space, curve), own in dataclasses.replace(results, spread="std").as_table().groupby(["panel", "curve"]):
+        band = study(tmp_path, f"{space}/{curve}").regret_curve("std", "median")
+        assert [own[name].tolist() for name in ("low", "high")] == [band.low.tolist(), band.high.tolist()]
+    canvas = results.draw()
     rows = ("optimizers", "mutation rate", "tournament size")
     titles = [f"{space}: {row}" for row in rows for space in ("search space 1", "search space 3")]
     assert [axes.get_title() for axes in canvas.axes] == titles
     texts = all_text(canvas)
-    assert "search space 1 and search space 3, 2 searches of 10,000 simulated seconds" in texts
+    assert "search space 1 and search space 3, 3 searches of 10,000 simulated seconds" in texts
     assert "paper: NAS-Bench-Mini and NAS-Bench-101, 100 searches" in texts
-    assert canvas.caption.startswith("Shown: median and range of 2 searches.\n")
-    renamed = figure.results(jobs, figure.table(jobs, {})).draw(colors={"ageing": "red"}, labels=["ageing", "one"])
+    assert canvas.caption.startswith("Shown: median and range of 3 searches.\n")
+    renamed = results.draw(colors={"ageing": "red"}, labels=["ageing", "one"])
     assert [len(axes.collections) for axes in renamed.axes] == [1, 1, 1, 1, 1, 1]  # one curve each
     for row in (0, 4):
         (curve,) = renamed.axes[row].get_lines()

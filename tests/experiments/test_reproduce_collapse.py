@@ -178,6 +178,7 @@ def test_the_picture_has_a_row_for_each_length_and_ends_all_curves_together(figu
     assert line.get_ydata()[0] == pytest.approx(mean)
     assert "bands of the base only" in drawn.caption and "2 seeds" in drawn.caption and "After" not in drawn.title
     assert results.rows()[0][:3] == ["1-epochs", BASE, "2"] and results.rows()[0][-1].endswith("of 2")
+    assert "| final test regret [%] |" in results.markdown() and results.notes()[0] == "in brackets: range"
 
 
 def test_a_command_writes_the_ends_into_the_page(finished, tmp_path, monkeypatch, capsys):

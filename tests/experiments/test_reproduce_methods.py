@@ -125,6 +125,8 @@ def test_the_table_has_every_measure_with_its_interval_and_the_baseline(compared
     assert row["final_measured"] == 1 and row["seeds"] == 5 and row["seconds"] > 0
     assert frame.loc[RANDOM, "final_mean"] > frame.loc[RANDOM, "best_seen_mean"] > 0
     assert "random sampling" in screen and "Mann–Whitney" in screen
+    summary = picture.with_suffix(".md").read_text()
+    assert "| final test regret [%] | best seen [%] | anytime [%] |" in summary and "\nin brackets: range\n" in summary
 
 
 def test_every_search_has_a_row_with_its_last_architecture(compared):

@@ -155,6 +155,12 @@ def test_the_curves_of_a_figure_are_averages_of_its_studies(tmp_path):
         expected = average([trajectory(study.observations) for study in studies])
         for name in expected:
             assert np.allclose(own[name], expected[name], equal_nan=True)
+    wide = replace(results, spread="std").as_table().dropna()
+    assert np.allclose(wide["test_regret_high"] - wide["test_regret_mean"], wide["test_regret_std"])
+    starts = [trajectory(Study.open(job.folder).observations).iloc[0] for job in jobs[:3:2]]
+    dots = results.further_tables()["defaults"]
+    assert dots["panel"].tolist() == ["s1", "s2"] and dots["curve"].tolist() == ["darts", "gdas"]
+    assert dots.loc[0, "seconds"] == pytest.approx(np.mean([start["seconds"] for start in starts]))
     texts = drawn_text(results)
     assert "studies finished so far: 3 of 4 (s2/gdas 1)" in texts and "of 78 searches" in texts
     shown = io.StringIO()
@@ -173,10 +179,10 @@ def test_the_axis_states_how_many_of_the_drawn_incumbents_are_measured(tmp_path)
 
     study = Study.open(job.folder)
     lines = {line["number"]: line["architecture"] for line in study.lines}
-    flags = measured([lines[number] for number in trajectory(study.observations)["number"]])
+    flags = measured([lines[number] for number in dict.fromkeys(trajectory(study.observations)["number"])])
     for folders in ([], [joined.folder]):
         for line in joined.lines if folders else []:
-            flags += measured([entry[2] for entry in [*line["incumbents"], line["incumbents"][-1]]])
+            flags += measured([entry[2] for entry in line["incumbents"]])
         results = open_figure("figure5", ["s1/gdas"], folders).results([job], table)
         assert results.source == source_text(sum(flags) / len(flags))
         assert f"({results.source})" in results.draw().axes[0].get_ylabel()
@@ -263,10 +269,12 @@ def test_table_2_end_to_end(tmp_path, monkeypatch):
     assert re.search(r"│ +gdas-transferred +│ +2 +│ +[\d.]+ ± [\d.]+ % │", said.getvalue())
     table = picture.with_suffix(".csv").read_text().splitlines()
     for row in table[1:]:
-        panel, curve, runs, mean, std, _ = row.split(",")
+        panel, curve, runs, mean, std, low, high, _ = row.split(",")
         assert (panel, runs) == ("s1", "2")
         assert float(mean) == pytest.approx(np.mean(regrets[curve]))
         assert float(std) == pytest.approx(np.std(regrets[curve], ddof=1))
+        assert [float(low), float(high)] == pytest.approx(sorted(regrets[curve]))  # of two seeds
+    assert "±: standard deviation" in said.getvalue()
     jobs = planned("table2", tmp_path / "out", only=only, device="cpu")
     figure = open_figure("table2", only).results(jobs, load_table()).draw()
     points = [container[0] for container in figure.axes[0].containers]

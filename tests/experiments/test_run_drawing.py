@@ -6,6 +6,7 @@ from unittest.mock import Mock
 import numpy as np
 import pandas
 import pytest
+from compared_runs import with_facts
 from matplotlib.figure import Figure
 from refusals import refuses
 from rich.console import Console
@@ -240,6 +241,23 @@ def test_studies_are_drawn_over_their_clock(tmp_path):
     assert "simulated time" in nb.draw_regret(write_study(tmp_path / "tuning", iterations=1)).get_xlabel()
 
 
+@pytest.mark.parametrize("style", ["screen", "paper"])
+def test_new_figures_name_the_run_its_table_and_what_is_predicted(group, tmp_path, style):
+    given = {"space": "s1", "evaluations": 5, "repeats": 2, "console": Console(quiet=True)}
+    study = nb.black_box("random", out=tmp_path / "study", **given)
+    tuned = write_study(tmp_path / "tuning", iterations=1)
+    with_facts(tuned.folder)
+    kinds = ((group, "darts on s1, 2 seeds"), (study, "random on s1"), (tuned.folder, "tunes darts on s1"))
+    for run, title in kinds:
+        figure = nb.draw_regret(run, style=style).figure
+        assert title in figure.title and f"able {nb.load_table().id}" in figure.caption
+        assert "predicted" in figure.caption or "measured" in figure.caption
+        written = nb.save_figure(figure, tmp_path / f"{title}.svg")
+        assert (tmp_path / f"{title}.txt" in written) == (style == "paper")
+        assert [text.get_text() for text in nb.draw_regret(run, Figure().add_subplot()).figure.texts] == []
+    assert "Shown: mean and range of 2 searches." in nb.draw_regret(study).figure.caption
+
+
 def test_other_objects_are_refused():
     with refuses(nb.InvalidInputError, 3):
         nb.draw_regret(3)
@@ -257,8 +275,9 @@ def test_marked_networks_are_horizontal_lines_in_every_picture_of_regrets(group,
     label, mark = f"ResNet-like cell ({regret:.2f} %, measured)", ["resnet-like-cell", "inception-like-cell"]
     for axes in (nb.draw_regret(group, mark=mark), nb.compare([group], mark=mark)):
         assert levels(axes)[label] == pytest.approx(regret), "relative to the best of s1, not of the cell's own space"
-    caption = nb.compare([group], mark=mark).figure.get_supxlabel()
-    assert f"Not in the table {table.id}, so not marked: Inception-like cell." in " ".join(caption.split())
+    absent = f"Not in the table {table.id}, so not marked: Inception-like cell."
+    for axes in (nb.draw_regret(group, mark=mark), nb.compare([group], mark=mark)):
+        assert absent in " ".join(axes.figure.get_supxlabel().split())
     main(["report", str(group.folder), "--out", str(tmp_path / "report"), "--format", "svg", "--mark", *mark])
     assert "Inception-like cell" in (tmp_path / "report" / "regret.svg").read_text()
     assert label not in levels(nb.draw_regret(group))

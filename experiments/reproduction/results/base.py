@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import pandas
 
 from nasbench1shot1.display.colours import MOST_BANDS, Colors, checked_colors, checked_labels
-from nasbench1shot1.display.curves import describe_band
+from nasbench1shot1.display.curves import describe_band, spread_words
 from nasbench1shot1.display.style import AnyStyle, Spread
 from nasbench1shot1.experiments.reproduction.figures.parts import Curve, Figure, Panel, Pooling
 from nasbench1shot1.experiments.reproduction.kinds import FigureJob
@@ -116,21 +116,27 @@ class Results(ABC):
 
     def markdown(self) -> str:
         """Return the summary in Markdown, with the table that scores the runs."""
-        table = markdown_table(self.headings(), self.rows())
-        return "\n\n".join([table.rstrip(), *self.notes(), f"Table {self.table.id}"]) + "\n"
+        rows = self.rows()
+        table = markdown_table(self.headings(), rows)
+        return "\n\n".join([table.rstrip(), *self._lines_below(rows), f"Table {self.table.id}"]) + "\n"
+
+    def _lines_below(self, rows: Sequence[Sequence[str]]) -> list[str]:
+        """Return `notes` and, if the rows of the summary have ±, what it stands for."""
+        has_spread = any("±" in cell for row in rows for cell in row)
+        return [*self.notes(), *(["±: standard deviation"] if has_spread else [])]
 
     def show(self, console: "Console") -> None:
         """Print a summary."""
         from rich.table import Table as Screen
 
-        screen = Screen()
+        screen, rows = Screen(), self.rows()
         for heading in self.headings():
             screen.add_column(heading, overflow="fold", no_wrap=heading in self.WHOLE)
-        for row in self.rows():
+        for row in rows:
             screen.add_row(*row)
         fit_columns(screen, console)
         console.print(screen)
-        for note in self.notes():
+        for note in self._lines_below(rows):
             console.print(note, highlight=False, soft_wrap=True)
 
     @cached_property
@@ -181,6 +187,12 @@ class Results(ABC):
         some = "" if max(axes_have) <= MOST_BANDS else f"; bands where at most {MOST_BANDS} curves share axes"
         shown: dict[str, Any] = {"statistic": pooling.statistic, "is_cut": is_cut}
         return describe_band(self.spread, self.numbers_of_runs, pooling.over, **shown) + some
+
+    @property
+    def brackets_note(self) -> list[str]:
+        """A line about the intervals in brackets of the summary; none if every curve has one run."""
+        words = spread_words(self.spread, self.numbers_of_runs)
+        return [f"in brackets: {words}"] if self.seeds > 1 else []
 
     @property
     def pooling(self) -> Pooling:

@@ -77,7 +77,8 @@ class BlackBoxStudies(CurveResults):
     def _caption(self) -> str:
         studies = [found.runs[0] for found in self.found]
         about = filter(None, [self.figure.note, self.statistic, self.budgets()])
-        return "\n".join([*about, *self.unfinished(), caption(studies, shows_regret=self.SHOWS_REGRET)])
+        statistic = self.pooling.statistic if self.SHOWS_REGRET else None
+        return "\n".join([*about, *self.unfinished(), caption(studies, statistic=statistic)])
 
     def budgets(self) -> str:
         """Return the budgets at which the searches train, in words that name the curves if their budgets differ."""
@@ -126,7 +127,8 @@ class BlackBoxResults(BlackBoxStudies):
 
     def regrets(self) -> pandas.DataFrame:
         """Return the regrets of all studies over time: panel, curve, then the columns of `values_over_time`."""
-        return self.stacked(lambda study: values_over_time(study.regret_curve(self.spread), study.clock))
+        statistic = self.pooling.statistic
+        return self.stacked(lambda study: values_over_time(study.regret_curve(self.spread, statistic), study.clock))
 
     def styles(self, colours: Mapping[str, str]) -> dict[str, Style]:
         """Return colour and line of every curve, by its key, which is the name of its optimizer."""

@@ -108,7 +108,7 @@ def measures(run: Run, table: Table) -> pandas.DataFrame:
 class Collapse(CurveResults):
     """Regrets, operations and measurements of all finished searches, pooled over seeds."""
 
-    HEADINGS = ("panel", "curve", "seeds", "final test regret", "skips", "zeroized", "all skips", "no path")
+    HEADINGS = ("panel", "curve", "seeds", "final test regret [%]", "skips", "zeroized", "all skips", "no path")
     SMALL = "a reduced supernet on few images: the full scale may differ"
 
     @cached_property
@@ -198,8 +198,8 @@ class Collapse(CurveResults):
         ]
 
     def notes(self) -> list[str]:
-        """Return which settings differ significantly from the base."""
-        found = []
+        """Return what brackets are, and which settings differ significantly from the base."""
+        found = self.brackets_note
         for (panel, quantity), own in self.rank_tests.groupby(["panel", "quantity"], sort=False):
             others = own.loc[own["p_holm"] < SIGNIFICANT, ["first", "second"]].to_numpy().ravel()
             names = ", ".join(name for name in others if name != BASE) or "none"

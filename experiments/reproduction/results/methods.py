@@ -89,7 +89,7 @@ class MethodTable(CurveResults):
     """Regrets, rank tests and costs of all finished searches, scored on one table."""
 
     WHOLE = ("space", "method")
-    HEADINGS = ("space", "method", "seeds", "final test regret", "best seen", "anytime", "seconds")
+    HEADINGS = ("space", "method", "seeds", "final test regret [%]", "best seen [%]", "anytime [%]", "seconds")
     SMALL = "searches this small show how the methods run and what they cost, but hardly how they rank"
 
     @cached_property
@@ -213,8 +213,8 @@ class MethodTable(CurveResults):
         ]
 
     def notes(self) -> list[str]:
-        """Return how many pairs of methods differ significantly."""
-        found = []
+        """Return what brackets are, and how many pairs of methods differ significantly."""
+        found = self.brackets_note
         for (panel, measure), own in self.rank_tests.groupby(["panel", "measure"], sort=False):
             differ = int((own["p_holm"] < SIGNIFICANT).sum())
             words = {FINAL: "final", BEST: "best-seen"}[str(measure)]

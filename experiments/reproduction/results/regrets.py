@@ -89,7 +89,7 @@ class RegretCurves(CurveResults):
     def drawn(self, style: AnyStyle | None, colours: Mapping[str, str]) -> "axes.Figure":
         """Return the picture: a column per panel, test regret in the upper row, one-shot error in the lower row.
 
-        Panels share their axes. A dash-dotted line shows the mean regret of the space.
+        Panels share their axes. A dash-dot-dot line shows the mean regret of the space.
         """
         styles, is_cut = variant_styles(self.figure, colours), False
         columns, heights = len(self.by_panel), (3, 2)

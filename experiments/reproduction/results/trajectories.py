@@ -1,7 +1,7 @@
 """Incumbents of studies over simulated time: figures 5, 14 and 15 of NAS-Bench-1Shot1, and the comparison of tuners."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -22,6 +22,7 @@ from nasbench1shot1.experiments.tuning.trajectory import (
     Curve,
     are_timed,
     average,
+    default_point,
     draw_trajectories,
     trajectory,
 )
@@ -118,15 +119,25 @@ class Trajectories(StudyResults):
     @property
     def source(self) -> str:
         """Which share of the test regrets of all drawn incumbents is measured, in words."""
-        flags = [frame["test_measured"].astype(float) for _, curve in self.curves for frame in curve.repetitions]
-        return provenance(pandas.concat(flags))
+        frames = [_without_end(frame) for _, curve in self.curves for frame in curve.repetitions]
+        return provenance(pandas.concat([frame["test_measured"].astype(float) for frame in frames]))
 
     def as_table(self) -> pandas.DataFrame:
         """Return the mean curves: `panel`, `curve`, then the columns of `trajectory.average`."""
         frames = [
-            in_front(average(curve.repetitions), panel=panel.key, curve=curve.key) for panel, curve in self.curves
+            in_front(average(curve.repetitions, spread=self.spread), panel=panel.key, curve=curve.key)
+            for panel, curve in self.curves
         ]
         return pandas.concat(frames, ignore_index=True) if frames else pandas.DataFrame()
+
+    def further_tables(self) -> Mapping[str, pandas.DataFrame]:
+        """Return the dots of default configurations, if any: panel, curve, mean seconds and test_regret."""
+        found = [
+            {"panel": panel.key, "curve": curve.key, **point}
+            for panel, curve in self.curves
+            if (point := default_point(curve)) is not None
+        ]
+        return {"defaults": pandas.DataFrame(found)} if found else {}
 
     def rows(self) -> list[list[str]]:
         """Return the last incumbents of every curve, and the budgets at which they were found."""
@@ -172,3 +183,10 @@ class Trajectories(StudyResults):
 def _incumbents(observations: pandas.DataFrame) -> pandas.DataFrame:
     """Return `trajectory` of the observations of a study, and whether the test value of each incumbent is measured."""
     return trajectory(observations).join(observations.set_index("number")["test_measured"], on="number")
+
+
+def _without_end(repetition: pandas.DataFrame) -> pandas.DataFrame:
+    """Return the distinct incumbents of a repetition: without a last row that repeats the one before it at the end."""
+    incumbents = repetition.drop(columns="seconds")
+    is_repeated = len(incumbents) > 1 and incumbents.iloc[-1].equals(incumbents.iloc[-2])
+    return repetition.iloc[:-1] if is_repeated else repetition

@@ -8,7 +8,7 @@ import pandas
 
 from nasbench1shot1.display.canvas import Canvas
 from nasbench1shot1.display.colours import METHODS
-from nasbench1shot1.display.curves import pool_values
+from nasbench1shot1.display.curves import Pooled, pool_values
 from nasbench1shot1.display.style import AnyStyle, tones
 from nasbench1shot1.experiments.reproduction.figures.nasbench_1shot1 import TRANSFERRED
 from nasbench1shot1.experiments.reproduction.results.base import CurveResults, with_spread
@@ -36,9 +36,17 @@ class Transfers(CurveResults):
         }
 
     @cached_property
+    def pooled(self) -> dict[tuple[str, str], Pooled]:
+        """The final test regret of every panel and curve with its band."""
+        regrets = {place: rows["test_regret"].to_numpy() for place, rows in self.last.items()}
+        return {place: pool_values([0], values[:, None], spread=self.spread) for place, values in regrets.items()}
+
+    @cached_property
     def frame(self) -> pandas.DataFrame:
-        """One row per panel and curve, as `best.transfer_table` returns them, with the share of measured values."""
+        """One row per panel and curve, as `best.transfer_table` returns them, with the band and the measured share."""
         frame = transfer_table({place: list(rows["test_regret"]) for place, rows in self.last.items()})
+        frame["test_regret_low"] = [float(of.low[0]) for of in self.pooled.values()]
+        frame["test_regret_high"] = [float(of.high[0]) for of in self.pooled.values()]
         frame["test_regret_measured"] = [rows["test_measured"].mean() for rows in self.last.values()]
         return frame
 
@@ -62,8 +70,7 @@ class Transfers(CurveResults):
         with Canvas(1, columns, panel=(max(4.4, 8 / columns), 3.4), style=style) as canvas:
             for ax, (panel, curves) in zip(canvas.axes, self.by_panel, strict=True):
                 for height, found in enumerate(curves):
-                    regrets = self.last[found.place]["test_regret"].to_numpy()
-                    pooled = pool_values([0], regrets[:, None], spread=self.spread)
+                    pooled = self.pooled[found.place]
                     mean, low, high = (100 * float(values[0]) for values in (pooled.centre, pooled.low, pooled.high))
                     is_cut |= pooled.is_cut
                     colour = colours.get(found.curve.key, METHODS[found.curve.options["optimizer"]])
@@ -72,7 +79,7 @@ class Transfers(CurveResults):
                     ax.errorbar(mean, height, xerr=[[mean - low], [high - mean]], **tones(look))
                     std = float(pooled.frame["std"].iloc[0])
                     place: dict[str, Any] = {"textcoords": "offset points", "ha": "center", "fontsize": "small"}
-                    ax.annotate(_regret(regrets.mean(), std), (mean, height), (0, 6), **place)
+                    ax.annotate(_regret(mean / 100, std), (mean, height), (0, 6), **place)
                 ax.set_yticks(range(len(curves)), [found.curve.label for found in curves])
                 ax.set_ylim(len(curves) - 0.5, -0.7)
                 ax.margins(x=0.2)  # for the texts
