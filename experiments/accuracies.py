@@ -235,7 +235,7 @@ class Accuracies:
 
 
 def spread_text(row: Mapping[Any, Any], prefix: str = "") -> str:
-    """Return mean and standard deviation of a row in words: "93.02 ± 0.25", "93.02" without the latter, or "–"."""
+    """Return mean and standard deviation of a row in words: "93.02 ± 0.25", "93.02" without a deviation, or "–"."""
     mean, std = row[f"{prefix}mean"], row[f"{prefix}std"]
     if np.isnan(mean):
         return "–"

@@ -95,13 +95,13 @@ class AllPlans:
 
 
 def check_page(path: Path) -> None:
-    """Raise the errors of `AllPlans.write_page`, before the plans are made."""
+    """Check a page before the plans are made; raises the errors of `AllPlans.write_page`."""
     _around_plan(path)
     check_writable(path)
 
 
 def _around_plan(path: Path) -> tuple[str, str]:
-    """Return the text of a page before and after the written part; raises InvalidInputError if it has no such part."""
+    """Return the text of a page before and after the plan; raises InvalidInputError if it has no part for the plan."""
     text = read_text(path) if path.is_file() else ""
     if text.count(BEGIN) != 1 or text.count(END) != 1:
         raise InvalidInputError(f"'{path}' has no part for the plan: add the lines '{BEGIN}' and '{END}' to it")

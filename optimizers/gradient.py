@@ -379,7 +379,7 @@ class GradientOptimizer(AdamOptimizer):
         leaves = [tensor.detach().requires_grad_() for tensor in tensors]
         passed = sampled = mixing.with_tensors(iter(leaves))
         if self.hyperparameters.kind.estimates_gradient:
-            passed = self.allowed.restrict(replace(sampled, operations=None))  # its gradient needs all their outputs
+            passed = self.allowed.restrict(replace(sampled, operations=None))  # the gradient needs all outputs
         own: dict[str, dict[str, Any]] = {
             "second-order": {"sampled": sampled},
             "implicit": {"neumann_terms": self.hyperparameters.neumann_terms},

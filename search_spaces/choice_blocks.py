@@ -87,7 +87,7 @@ class ChoiceBlockSpace(OneShotSpace):
             paper_loose_end_rule: the rule with which the paper counted "loose_ends".
 
         Raises:
-            InvalidInputError: the name has other characters than letters, digits, _ and -; a node cannot have that
+            InvalidInputError: the name has characters other than letters, digits, _ and -; a node cannot have that
                 many parents; or a limit is exceeded.
         """
         check_space_name(name)

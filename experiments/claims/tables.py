@@ -196,7 +196,7 @@ def top_correlations(name: str, share: float = 0.01) -> Sequence[Row]:
 
 
 def all_and_best(a: Floats, b: Floats, n: int) -> tuple[tuple[float, float], Floats]:
-    """Return Pearson's r of all architectures and of the best, and by how much it falls in each of `RESAMPLES`.
+    """Return Pearson's r of all architectures and of the best, and by how much it falls in `RESAMPLES` resamples.
 
     Each resample has its own best architectures.
 

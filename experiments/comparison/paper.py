@@ -148,7 +148,7 @@ class PaperTable:
 
 
 def escape(text: str) -> str:
-    r"""Return a text with the characters that are special in LaTeX escaped, and safe after commands with an argument.
+    r"""Return a text with LaTeX's special characters escaped, safe after commands with optional arguments.
 
     After `\\` and `\midrule`, LaTeX would read a bracket or a star at the beginning of a text as their argument.
     """

@@ -13,7 +13,7 @@ FEWEST = 5
 FEWEST_PAIRS = 6
 """Minimum number of matched runs of a signed-rank test; with five, the smallest p-value is 0.0625."""
 MOST_EXACT = 50
-"""Number of runs of each method, or of their differences other than zero, up to which p-values are exact."""
+"""Largest number of runs of each method, or of their differences other than zero, for which p-values are exact."""
 DECIMALS = 12
 """Decimals of the differences of matched runs, as multiples of the largest regret; the rest are rounding errors."""
 SIGNIFICANT = 0.05
@@ -29,7 +29,8 @@ def rank_tests(samples: Mapping[str, Floats], moment: str, with_only: str | None
     """Compare the regrets of all pairs of methods with a two-sided Mann–Whitney U test.
 
     Args:
-        samples: regrets of the runs of each method, by label. Methods with fewer than `FEWEST` runs are omitted.
+        samples: regrets of the runs of each method, by label; NaN for a run without a result, which does not count.
+            Methods with fewer than `FEWEST` runs are omitted.
         moment: the measure that the samples are values of, such as "final".
         with_only: the method with which all others are compared. Default: all pairs are compared.
 
@@ -39,7 +40,8 @@ def rank_tests(samples: Mapping[str, Floats], moment: str, with_only: str | None
         that a run of the first method has a lower regret than a run of the second (ties count half; Vargha and Delaney,
         2000). `effect` is the effect size in words.
     """
-    enough = {label: values for label, values in samples.items() if len(values) >= FEWEST}
+    known = {label: values[~np.isnan(values)] for label, values in samples.items()}
+    enough = {label: values for label, values in known.items() if len(values) >= FEWEST}
     pairs = [pair for pair in combinations(enough, 2) if with_only is None or with_only in pair]
     rows = [_test(moment, first, second, enough) for first, second in pairs]
     frame = pandas.DataFrame(rows, columns=[name for name in COLUMNS if name != "p_holm"])
@@ -57,16 +59,19 @@ def _test(moment: str, first: str, second: str, samples: Mapping[str, Floats]) -
 def _mann_whitney(a: Floats, b: Floats) -> tuple[float, float]:
     """Return the U statistic of `a` and the two-sided p-value; the p-value is 1 if all values are equal.
 
-    The p-value is exact for at most `MOST_EXACT` values on each side, also if some are equal, as the final regrets of
-    searches often are; for more, scipy computes it by the normal approximation.
+    The p-value is exact for at most `MOST_EXACT` values on each side, even if some are equal, as final regrets of
+    searches often are. For more values, it is that of scipy, which uses the normal approximation unless one side
+    has at most eight values and none are equal.
     """
     from scipy.stats import mannwhitneyu  # type: ignore[attr-defined]
 
-    if np.ptp(np.concatenate([a, b])) == 0:
+    different = np.unique(np.concatenate([a, b])).size
+    if different == 1:
         return len(a) * len(b) / 2, 1.0
-    if max(len(a), len(b)) <= MOST_EXACT:
+    is_exact, is_tied = max(len(a), len(b)) <= MOST_EXACT, different < len(a) + len(b)
+    if is_exact and is_tied:
         return _exact_mann_whitney(a, b)
-    found = mannwhitneyu(a, b, alternative="two-sided")
+    found = mannwhitneyu(a, b, method="exact" if is_exact else "auto")
     return float(found.statistic), float(found.pvalue)
 
 
@@ -75,10 +80,11 @@ def _exact_mann_whitney(a: Floats, b: Floats) -> tuple[float, float]:
     from scipy.stats import rankdata
 
     ranks = np.round(2 * rankdata(np.concatenate([a, b]))).astype(int)  # twice the ranks, which can be halves
-    ways = np.zeros((len(a) + 1, int(np.sort(ranks)[len(b) :].sum()) + 1))  # of each number and sum of ranks
+    ascending = np.sort(ranks)
+    ways = np.zeros((len(a) + 1, int(ascending[len(b) :].sum()) + 1))  # by number and sum of the ranks
     ways[0, 0] = 1
-    for rank in ranks:
-        ways[1:, rank:] += ways[:-1, : ways.shape[1] - rank].copy()
+    for rank, reached in zip(ascending, np.minimum(np.cumsum(ascending) + 1, ways.shape[1]), strict=True):
+        ways[1:, rank:reached] += ways[:-1, : reached - rank].copy()
     found = int(ranks[: len(a)].sum())
     tail = min(ways[-1, : found + 1].sum(), ways[-1, found:].sum())
     return found / 2 - len(a) * (len(a) + 1) / 2, min(1.0, float(2 * tail / ways[-1].sum()))
@@ -125,7 +131,7 @@ def match(first: Sequence[str], second: Sequence[str]) -> tuple[list[int], list[
 
 
 def _differences(a: Floats, b: Floats) -> Floats:
-    """Return the known differences a - b as multiples of the largest regret, without the rounding errors of both."""
+    """Return the known differences a - b as multiples of the largest regret, without rounding errors."""
     difference = (a - b).ravel()
     largest = float(max(np.nanmax(np.abs(a)), np.nanmax(np.abs(b)))) or 1.0
     return np.round(difference[~np.isnan(difference)] / largest, DECIMALS)
@@ -135,7 +141,7 @@ def signed_rank(difference: Floats) -> tuple[float, float]:
     """Return Wilcoxon's signed-rank statistic and the two-sided p-value; the p-value is 1 if all values are zero.
 
     Differences of zero are dropped (Wilcoxon, 1945). The p-value is exact for at most `MOST_EXACT` other differences,
-    also if some have equal sizes; for more, scipy computes it by the normal approximation.
+    even if some have equal sizes. For more, scipy computes it by the normal approximation.
     """
     from scipy.stats import wilcoxon
 
@@ -169,7 +175,7 @@ def _exact_signed_rank(difference: Floats) -> tuple[float, float]:
     from scipy.stats import rankdata
 
     ranks = np.round(2 * rankdata(np.abs(difference))).astype(int)  # twice the ranks, which can be halves
-    ways = np.ones(1)  # of each sum of ranks, over all signs
+    ways = np.ones(1)  # by sum of the ranks, over all signs
     for rank in ranks:
         ways = np.pad(ways, (0, rank)) + np.pad(ways, (rank, 0))
     positive = int(ranks[difference > 0].sum())

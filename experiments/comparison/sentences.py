@@ -161,7 +161,7 @@ def untested_text(comparison: Comparison) -> str:
     """Return a sentence about the methods that the rank tests omit; empty if there are none, or no tests."""
     tested = frozenset[str]().union(*comparison.better(END))
     untested = [of.label for of in comparison.contenders if of.label not in tested]
-    return f"Not tested, because of fewer than {FEWEST} runs: {', '.join(untested)}." if tested and untested else ""
+    return f"Not tested, with fewer than {FEWEST} runs: {', '.join(untested)}." if tested and untested else ""
 
 
 def tables_text(tasks: Mapping[str, Comparison], with_curves: bool = True) -> str:

@@ -101,7 +101,7 @@ def draw_ranking(
 
 
 class Described(NamedTuple):
-    """A panel with title and caption of a figure of it, and sentences about networks that are not marked."""
+    """A panel, the title and the caption of a figure with it, and sentences about networks that are not marked."""
 
     panel: Panel
     title: str

@@ -62,15 +62,15 @@ class Goal:
         return cls(Column.from_entry(recorded["validation"]), Column.from_entry(recorded["test"]))
 
     def check_recorded(self, recorded: "Goal", folder: Path) -> None:
-        """Raise InvalidInputError if the table now describes the metrics otherwise than the study in a folder.
+        """Raise InvalidInputError if the table now describes the metrics differently from the study in a folder.
 
         A table's id does not depend on descriptions. The default objective has the same unit and direction everywhere.
         """
         for before, now in ((recorded.guide, self.guide), (recorded.judge, self.judge)):
             if not recorded.is_default and _meaning(before) != _meaning(now):
                 raise InvalidInputError(
-                    f"'{folder}' was made with a table that describes {before.metric} as {_meaning(before)}, but now "
-                    f"it is {_meaning(now)}: restore the recorded table, or start a new study"
+                    f"'{folder}' was made with a table that described {before.metric} as {_meaning(before)}, but the "
+                    f"table now describes it as {_meaning(now)}: restore the recorded table, or start a new study"
                 )
 
     def fields(self) -> dict[str, Any]:

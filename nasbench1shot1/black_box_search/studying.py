@@ -186,8 +186,8 @@ def begin_study(repeats: Repeats, resumed: BlackBoxStudy | None = None) -> Begun
         resumed: the study that is resumed; None for a new one.
 
     Raises:
-        UserError: the table lacks the objective or a bounded cost, or describes the objective otherwise than the
-            resumed study; no network is within the bounds; or the optimizer refuses the space or the budgets.
+        UserError: the table lacks the objective or a bounded cost, or describes the objective differently from
+            the resumed study; no network is within the bounds; or the optimizer refuses the space or the budgets.
     """
     if resumed is not None:
         repeats.goal.check_recorded(resumed.goal, resumed.folder)

@@ -64,7 +64,7 @@ class Recipe(ABC):
 
     @property
     def has_published_network(self) -> bool:
-        """Whether the benchmark trained this network for the architecture, if it is as large as the benchmark's."""
+        """Whether this is the network that the benchmark trained for the architecture, apart from its size."""
         return True
 
     @property

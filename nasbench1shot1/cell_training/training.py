@@ -177,6 +177,8 @@ class TrainingKind(Kind[TrainingOptions, "TrainingState", Training, RunWriter[Tr
             "steps": state.stops[-1].step,
             "is_protocol": parts.is_official and options.is_published() and state.recipe.has_published_network,
         }
+        if resumed is not None:  # it follows from the options and data, which are compared; its definition can change
+            facts["is_protocol"] = resumed.config["is_protocol"]
         assert facts.keys() == options.record().FACTS.keys()
         return Begun(state, facts, {} if "architecture" in facts else {"architecture": architecture_text(network)})
 

@@ -32,8 +32,8 @@ class Compare:
     space: Annotated[str | None, Names("search_spaces", "your own as module:object")] = None
     """Search space of --csv. Default: the space of the first run."""
     epochs: int | None = None
-    """Training epochs of the trainings in --csv, for files that do not record them. Default: the default of blackbox
-    on the space."""
+    """Number of epochs of the trainings in --csv, for files that do not record it. Default: the same as for blackbox on
+    the space."""
     labels: tuple[str, ...] | None = None
     """Labels of the runs, then of the files in --csv, separated by spaces or commas. Runs with equal labels on
     different spaces or data sets are runs of one method. Default: the names of the optimizers."""

@@ -32,7 +32,7 @@ class Info:
             facts = [f"{label + ':':<10}{text}" for label, text in found.items()]
             print_to_stdout("\n".join(facts if number == 0 else ["", *facts]))
         if unusable and self.verify:
-            raise UserError(f"unusable image sets: {', '.join(unusable)} (the list has the reasons)")
+            raise UserError(f"unusable image sets: {', '.join(unusable)} (the list states the reasons)")
 
 
 def _facts(row: Mapping[str, Any]) -> dict[str, str]:

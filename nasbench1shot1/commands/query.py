@@ -105,7 +105,7 @@ class Query:
     def _picture(self) -> Path | None:
         """Return the path of the drawing.
 
-        Raises UserError for options of a drawing without one, and for a path that cannot be written.
+        Raises UserError for drawing options without --draw, and for a path that cannot be written.
         """
         from nasbench1shot1.ground.errors import InvalidInputError
         from nasbench1shot1.ground.files import check_picture, check_writable_file

@@ -107,7 +107,7 @@ def curve_styles(
     Args:
         methods: the name of the optimizer of each curve. A built-in method has its own colour, dashes and marker in all
             figures. Others get the first unused colours of `FURTHER_METHODS`. Further curves of one method have its
-            colour, and the first unused dashes. From the eleventh on, they have the colours of `FURTHER_METHODS`, too.
+            colour, and the first unused dashes. From the eleventh on, they have colours of `FURTHER_METHODS`.
             No two of at most ten curves have equal dashes and markers.
         colors: the value of `colors=`, which replaces colours: a colour, a sequence of one colour per curve, or a
             mapping from labels or methods to colours.
@@ -220,9 +220,9 @@ def main_first(labels: Sequence[str] | str | None, default: Sequence[str]) -> li
 
 
 def literal(text: str) -> str:
-    """Return text whose dollar signs matplotlib draws, instead of reading what is between them as a formula.
+    """Return text whose dollar signs matplotlib draws, instead of reading the text between them as a formula.
 
-    A text that was returned before is returned unchanged.
+    A text that was returned before is returned unchanged, because a dollar sign after a backslash is left alone.
     """
     return _DOLLAR.sub(r"\\$", text)
 

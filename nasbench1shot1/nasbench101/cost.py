@@ -198,7 +198,7 @@ def in_nasbench101_numbering(cell: Cell) -> Cell:
 
 
 def has_nasbench101_channels(cell: Cell, skeleton: Skeleton) -> bool:
-    """Return whether a cell's network has the numbers of channels of its network in NAS-Bench-101's numbering.
+    """Return whether a cell's vertices have the numbers of channels that they have in NAS-Bench-101's numbering.
 
     Raises InvalidInputError if the cell is not in NAS-Bench-101, or has too few channels, as `vertex_channels`.
     """

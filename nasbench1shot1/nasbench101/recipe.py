@@ -41,7 +41,7 @@ class CellRecipe(Recipe):
 
     @property
     def has_published_network(self) -> bool:
-        """Whether the vertices have the channels that they have in NAS-Bench-101; also for cells that it lacks."""
+        """Whether the vertices have the channels that they have in NAS-Bench-101; True for cells that it lacks."""
         config = self._config
         if config.numbering == "nasbench101" or not self.cell.is_valid:
             return True

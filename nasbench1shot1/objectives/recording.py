@@ -83,7 +83,7 @@ class StudyRecorder:
 
         Raises:
             InvalidInputError: the folder does not hold a study of an objective, another process is writing to it, or
-                its space or table is not the recorded one, or the table describes the objective otherwise.
+                its space or table is not the recorded one, or the table describes the objective differently.
             DamagedFileError: a file of the record is damaged.
         """
         study = BlackBoxStudy.open(folder)

@@ -37,7 +37,7 @@ class GPU:
         memory: 10⁹ bytes of its memory.
         source: the document with these figures.
         tensor_teraflops: 10¹² FLOPs per second of its tensor cores in TF32, dense; None if it does not have them. No
-            time depends on it: layers of 16 channels are too small for tensor cores.
+            time depends on it: runs in float32 switch TF32 off, and layers of 16 channels are too small for it.
     """
 
     name: str

@@ -1,9 +1,9 @@
-"""The machine of a run: its device, threads, float32 and memory, and the environment that environment.json records."""
+"""The machine of a run: device, threads, precision and memory, and the environment that environment.json records."""
 
 import os
 import platform
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -100,24 +100,40 @@ def cpu_threads(count: int | None) -> Iterator[None]:
 
 @contextmanager
 def without_tf32() -> Iterator[None]:
-    """Inside the context, GPUs compute convolutions and matrix products of float32 in float32.
+    """Inside the context, GPUs compute float32 convolutions and matrix products without rounding to TF32.
 
     By default, PyTorch lets GPUs since Ampere round the inputs of convolutions to TF32, which has 10 bits of mantissa.
-    The context restores the previous settings in any case.
+    The values of the settings are restored afterwards, even after an exception. Settings belong to the process, as the
+    number of threads does, so two threads must not enter the context at the same time.
     """
     import torch
 
     backends: Any = torch.backends
-    name, exact = ("fp32_precision", "ieee") if hasattr(backends.cudnn, "conv") else ("allow_tf32", False)  # before 2.9
-    settings = (getattr(backends.cudnn, "conv", backends.cudnn), backends.cuda.matmul)
-    before = [getattr(setting, name) for setting in settings]
-    for setting in settings:
-        setattr(setting, name, exact)
+    cudnn, matmul = backends.cudnn, backends.cuda.matmul
+    if not hasattr(cudnn, "conv"):  # before PyTorch 2.9
+        exact = [(cudnn, "allow_tf32", False), (matmul, "allow_tf32", False)]
+    else:  # the older switch comes first, because it changes the precisions; other code can read it only if they agree
+        exact = [(cudnn, "allow_tf32", False)] if _is_readable(cudnn, "allow_tf32") else []
+        exact += [(of, "fp32_precision", "ieee") for of in (cudnn.conv, cudnn.rnn, matmul)]
+    before = [(of, name, getattr(of, name)) for of, name, _ in exact]
+    _set(exact)
     try:
         yield
     finally:
-        for setting, value in zip(settings, before, strict=True):
-            setattr(setting, name, value)
+        _set(before)
+
+
+def _is_readable(of: Any, name: str) -> bool:
+    try:
+        getattr(of, name)
+    except RuntimeError:
+        return False
+    return True
+
+
+def _set(attributes: Iterable[tuple[Any, str, Any]]) -> None:
+    for of, name, value in attributes:
+        setattr(of, name, value)
 
 
 @contextmanager

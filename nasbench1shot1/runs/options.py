@@ -64,6 +64,8 @@ class Range:
             return f"more than {self.above:,}"
         if self.most == math.inf:
             return f"at least {self.least:,}"
+        if self.most == RATE.most:  # a limit of float32, not of the method
+            return f"at least {self.least:,} and at most {self.most:g}"
         return f"between {self.least:,} and {self.most:,}"
 
 

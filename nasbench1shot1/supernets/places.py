@@ -87,6 +87,6 @@ def check_halvings(side: int, times: int) -> None:
     """Raise InvalidInputError if images of a side in pixels cannot be halved a number of times without a remainder."""
     if side % 2**times:
         raise InvalidInputError(
-            f"images of {side} × {side} pixels cannot be halved {'once' if times == 1 else 'twice'}, which the network "
-            f"does: use images whose side is a multiple of {2**times}"
+            f"images of {side} × {side} pixels cannot be halved {'once' if times == 1 else 'twice'}, as the network "
+            f"requires: use images whose side is a multiple of {2**times}"
         )

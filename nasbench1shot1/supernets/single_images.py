@@ -12,7 +12,7 @@ from nasbench1shot1.supernets.supernet import Supernet, to_tensors
 
 
 def has_single_image(images: int, batch_size: int) -> bool:
-    """Return whether a batch has one image if a number of images is cut into batches, of which the last is the rest."""
+    """Return whether a batch has a single image if images are divided into batches, the last with the remainder."""
     return batch_size == 1 or images % batch_size == 1
 
 
@@ -32,8 +32,8 @@ def check_single_image(
         return
     changes = " or ".join(map(option, ("batch_size", *others)))
     raise InvalidInputError(
-        f"with {option('batch_size', batch_size)}, a training batch has a single image, whose {side} × {side} pixels "
-        f"the network reduces to one, too few for batch-norm: choose another {changes}, or larger images"
+        f"with {option('batch_size', batch_size)}, a training batch has a single image of {side} × {side} pixels, "
+        f"which the network reduces to one pixel, too few for batch-norm: choose another {changes}, or larger images"
     )
 
 

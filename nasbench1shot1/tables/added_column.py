@@ -99,7 +99,7 @@ def _is_labelled(values: Any) -> bool:
 
 
 def _spread(n_rows: int, rows_of: RowsOf, column: Column, values: Sequence[tuple[Any, Any]]) -> NDArray[Any]:
-    """Return values in the rows of their items, given pairs of both, and NaN in all other rows."""
+    """Return the values of (item, value) pairs in the rows of the items, and NaN in all other rows."""
     rows, given = rows_of([item for item, _ in values]), [_numbers(column, value) for _, value in values]
     if len(set(rows.tolist())) < len(rows):
         raise InvalidInputError(f"the values of {column.metric} name a network twice: give each network one value")

@@ -209,7 +209,7 @@ class Column:
 
 
 def _as_integers(values: Any) -> Any:
-    """Return a tuple in which NumPy integers are Python integers; a value without elements is left to later checks."""
+    """Return a tuple in which NumPy integers are Python integers; a value that is not iterable is left as it is."""
     if isinstance(values, str) or not isinstance(values, Iterable):
         return values
     return tuple(int(value) if is_integer(value) else value for value in values)

@@ -210,7 +210,7 @@ def _to_check(space: "ConfigurationSpace") -> Iterator[dict[str, Any]]:
 
 
 def _ancestors(space: "ConfigurationSpace", name: str) -> set[str]:
-    """Return the names of the hyperparameters on whose values it depends whether one is active."""
+    """Return the names of the hyperparameters whose values decide whether a hyperparameter is active."""
     parents = {parent.name for parent in space.parents_of[name]}
     return parents.union(*(_ancestors(space, parent) for parent in parents))
 

@@ -57,8 +57,8 @@ class BOHB(Hyperband):
     With `budgets="ignored"`, the brackets are hpbandster's for the table's smallest and largest budgets (nb201: 12 and
     200, hence 9, 3 and 1 configurations), but each training has `epochs` epochs. NAS-Bench-201's script
     (exps/NAS-Bench-201-algos/BOHB.py) has this fault: its objective ignores the budget. NATS-Bench's script
-    (exps/NATS-algos/bohb.py) corrects it: it has budgets of 1, 4 and 12 epochs, along the learning curve of 12 epochs,
-    which this class does not use. Its brackets also have 9, 3 and 1 configurations. On nats-size, they replace the
+    (exps/NATS-algos/bohb.py) corrects it: it has budgets of 1, 4 and 12 epochs along the 12-epoch learning curve, which
+    this class does not use. Its brackets also have 9, 3 and 1 configurations. On nats-size, they replace the
     brackets of the table.
     """
 

@@ -322,7 +322,7 @@ def test_methods_with_too_few_runs_for_a_test_are_named(tmp_path):
     runs = [make.group(tmp_path / name, ranks[:n]).folder for name, n in (("a", 6), ("b", 6), ("c", 2))]
     found, drawn = compare_tasks(runs, labels=list("abc")), nb.compare(runs, list("abc")).figure
     for text in (found.table().caption, found.task_table().caption, found.methods_text(), drawn.caption):
-        assert "Not tested, because of fewer than 5 runs: c." in text
+        assert "Not tested, with fewer than 5 runs: c." in text
     for tested in (runs[:2], runs[2:]):
         assert "Not tested" not in compare_tasks(tested, labels=list("abc")[: len(tested)]).table().caption
 

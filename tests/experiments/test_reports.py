@@ -17,6 +17,7 @@ from nasbench1shot1 import cli
 from nasbench1shot1.display.colours import METHODS
 from nasbench1shot1.experiments.reports import write_report
 from nasbench1shot1.experiments.rescoring import rescore
+from nasbench1shot1.ground.text import percent
 from nasbench1shot1.one_shot_search.regret_curve import (
     anytime_regret,
     draw_anytime_regret,
@@ -93,7 +94,7 @@ def test_estimates_shrunk_toward_measurements_are_called_predicted(runs, measure
         frame = runs[0].metrics.assign(validation_measured=found.validation_measured)
         axes = draw_anytime_regret(anytime_regret([frame]), Figure().add_subplot(), "darts", table=behind)
         assert axes.get_lines()[1].get_label() == f"validation regret ({source})"
-        assert format_regret(asdict(found), "validation").endswith(f"% ({source})")
+        assert format_regret(asdict(found), "validation") == f"{percent(found.validation_regret)} ({source})"
     assert "(predicted)" in repr(table.query(arch)).partition(", test_accuracy")[0]
 
 

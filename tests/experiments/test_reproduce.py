@@ -362,7 +362,7 @@ def test_a_summary_does_not_break_words_where_they_fit_the_console(width):
         "no path": "0 of 10",
     }
     rows = [list(columns.values()), ["25-epochs", "base", "5", "0", "0", "0", "0 of 1", "0 of 1"]]
-    results = SimpleNamespace(headings=lambda: list(columns), rows=lambda: rows, WHOLE=(), notes=tuple)
+    results = SimpleNamespace(headings=lambda: list(columns), rows=lambda: rows, WHOLE=(), _lines_below=lambda of: [])
     shown = io.StringIO()
     Results.show(results, Console(file=shown, width=width))  # type: ignore[arg-type]
     lines = shown.getvalue().splitlines()

@@ -31,11 +31,31 @@ def test_tf32_is_off_inside_the_context_and_restored_after_an_error() -> None:
     backends: Any = torch.backends
     conv, matmul = backends.cudnn.conv, backends.cuda.matmul
     before = conv.fp32_precision, matmul.fp32_precision
+    older = backends.cudnn.allow_tf32, backends.cuda.matmul.allow_tf32
     with pytest.raises(ZeroDivisionError), machine.computing(1):
         assert (conv.fp32_precision, matmul.fp32_precision) == ("ieee", "ieee")
+        assert (backends.cudnn.allow_tf32, backends.cuda.matmul.allow_tf32) == (False, False)
+        with backends.cudnn.flags(deterministic=True), machine.without_tf32():
+            assert conv.fp32_precision == "ieee"
+        assert not backends.cudnn.allow_tf32
         conv.fp32_precision = "tf32"
         _ = 1 / 0
     assert (conv.fp32_precision, matmul.fp32_precision) == before != ("ieee", "ieee")
+    assert (backends.cudnn.allow_tf32, backends.cuda.matmul.allow_tf32) == older
+
+
+def test_tf32_is_switched_off_where_the_precisions_were_set_alone() -> None:
+    """PyTorch does not let code read the older switch then."""
+    conv = torch.backends.cudnn.conv
+    before = conv.fp32_precision
+    try:
+        conv.fp32_precision = "none" if before == "ieee" else "ieee"
+        chosen = conv.fp32_precision
+        with machine.without_tf32():
+            assert conv.fp32_precision == "ieee"
+        assert conv.fp32_precision == chosen
+    finally:
+        conv.fp32_precision = before
 
 
 @pytest.mark.parametrize("allowed", [(True, False), (False, True)])

@@ -198,7 +198,7 @@ class Collapse(CurveResults):
         ]
 
     def notes(self) -> list[str]:
-        """Return what brackets are, and which settings differ significantly from the base."""
+        """Return what brackets mean, and which settings differ significantly from the base."""
         found = self.brackets_note
         for (panel, quantity), own in self.rank_tests.groupby(["panel", "quantity"], sort=False):
             others = own.loc[own["p_holm"] < SIGNIFICANT, ["first", "second"]].to_numpy().ravel()

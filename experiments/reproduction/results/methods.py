@@ -213,7 +213,7 @@ class MethodTable(CurveResults):
         ]
 
     def notes(self) -> list[str]:
-        """Return what brackets are, and how many pairs of methods differ significantly."""
+        """Return what brackets mean, and how many pairs of methods differ significantly."""
         found = self.brackets_note
         for (panel, measure), own in self.rank_tests.groupby(["panel", "measure"], sort=False):
             differ = int((own["p_holm"] < SIGNIFICANT).sum())

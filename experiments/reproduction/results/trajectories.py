@@ -186,7 +186,7 @@ def _incumbents(observations: pandas.DataFrame) -> pandas.DataFrame:
 
 
 def _without_end(repetition: pandas.DataFrame) -> pandas.DataFrame:
-    """Return the distinct incumbents of a repetition: without a last row that repeats the one before it at the end."""
+    """Return the distinct incumbents of a repetition, without a last row that only repeats the one before it."""
     incumbents = repetition.drop(columns="seconds")
     is_repeated = len(incumbents) > 1 and incumbents.iloc[-1].equals(incumbents.iloc[-2])
     return repetition.iloc[:-1] if is_repeated else repetition
