@@ -110,6 +110,7 @@ def without_tf32() -> Iterator[None]:
 
     backends: Any = torch.backends
     cudnn, matmul = backends.cudnn, backends.cuda.matmul
+    exact: list[tuple[Any, str, Any]]
     if not hasattr(cudnn, "conv"):  # before PyTorch 2.9
         exact = [(cudnn, "allow_tf32", False), (matmul, "allow_tf32", False)]
     else:  # the older switch comes first, because it changes the precisions; other code can read it only if they agree

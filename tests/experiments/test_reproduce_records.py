@@ -1,5 +1,6 @@
 """The records of a figure's runs in one file: equal pictures elsewhere, continuing, partial studies, damaged files."""
 
+import io
 import json
 import lzma
 import random
@@ -11,6 +12,7 @@ from pathlib import Path
 from unittest.mock import Mock
 
 import numpy as np
+import pandas
 import pytest
 from conftest import CHECKOUT
 from made_records import read_packed_files, write_packed, write_records
@@ -19,6 +21,7 @@ from tiny_figures import ARGUMENTS, JOBS, STEM, reproduce, run_jobs_here, shrink
 
 from nasbench1shot1.display.canvas import Canvas
 from nasbench1shot1.experiments.comparison.rank_tests import rank_tests
+from nasbench1shot1.experiments.correlation.truth import rows_of_all
 from nasbench1shot1.experiments.reproduction import records
 from nasbench1shot1.experiments.reproduction.figure_jobs import Reproduction
 from nasbench1shot1.experiments.reproduction.figures.parts import METHODS
@@ -358,3 +361,23 @@ def test_the_page_has_the_shipped_searches_at_the_medium_scale():
     for curve in ("darts", "gdas"):
         most, every = max(cells[curve].values()), cells[curve].total()
         assert f"{most} of the {every} searches of {METHODS[curve]}" in text
+
+
+def test_the_ranking_page_has_the_correlations_of_the_shipped_rankings_at_the_medium_scale():
+    """The first two rows of the table of docs/ranking.md, "Ten seeds at the medium scale", and its first statement."""
+    found = {"error": {curve: [] for curve in METHODS}, "loss": {curve: [] for curve in METHODS}}
+    for name, files in read_packed(CHECKOUT / "docs" / "records" / "figure3-s1-medium.tar.xz").runs.items():
+        if name.startswith("s1-rankings/"):
+            frame = rows_of_all(pandas.read_csv(io.BytesIO(files["correlations.csv"])))
+            last = frame[(frame["epoch"] == 40) & (frame["budget"] == 108) & (frame["split"] == "test")]
+            for predictor, of in found.items():
+                value = last.loc[last["criterion"] == f"spearman_{predictor}", "value"].item()
+                of[name.split("/")[1]].append(float(value))
+    page = (CHECKOUT / "docs" / "ranking.md").read_text().partition("## Ten seeds at the medium scale\n")[2]
+    for predictor, of in found.items():
+        assert {len(values) for values in of.values()} == {10}
+        cells = [f"{np.mean(values):.2f} ± {np.std(values, ddof=1):.2f}" for values in of.values()]
+        assert f"| ρ of the one-shot {predictor} | {' | '.join(cells)} |" in page
+    error, loss = (np.array(list(of.values())) for of in found.values())  # (methods, seeds)
+    best, worst = list(METHODS).index("gdas"), list(METHODS).index("random-ws")
+    assert (error.argmax(axis=0) == best).all() and (loss.argmin(axis=0) == worst).all()
