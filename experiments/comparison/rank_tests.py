@@ -60,8 +60,8 @@ def _mann_whitney(a: Floats, b: Floats) -> tuple[float, float]:
     """Return the U statistic of `a` and the two-sided p-value; the p-value is 1 if all values are equal.
 
     The p-value is exact for at most `MOST_EXACT` values on each side, even if some are equal, as final regrets of
-    searches often are. For more values, it is that of scipy, which uses the normal approximation unless one side
-    has at most eight values and none are equal.
+    searches often are. With more values, scipy computes the p-value, by the normal approximation unless one side
+    has at most eight values and all values differ.
     """
     from scipy.stats import mannwhitneyu  # type: ignore[attr-defined]
 

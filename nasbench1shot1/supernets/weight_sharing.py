@@ -130,7 +130,7 @@ class GenericPasses:
         if measured is not None:
             return fixed_statistics(self._net, measured)
         of_batch = {"batch": self._net, "batch-in-cells": self._net.cells}.get(self._batch_norm, nn.ModuleList())
-        if groups > 1:  # layers without running statistics use those of the pass, here of each architecture's images
+        if groups > 1:  # layers without running statistics are normalised by each architecture's own images
             of_batch = nn.ModuleList([of_batch, *untracked_norms(self._net)])
         return measured_statistics(of_batch, groups)
 

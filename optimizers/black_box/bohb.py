@@ -70,7 +70,7 @@ class BOHB(Hyperband):
         "nats_size": {"num_samples": 4, "random_fraction": 0.0},
     }
     ignored_budgets: ClassVar[Mapping[str, tuple[int, int]]] = {"nats_size": (1, 12)}
-    """The published script's smallest and largest budgets by benchmark, if they are not those of the table."""
+    """By benchmark: the smallest and the largest budget of the published script, where tables have other budgets."""
 
     @classmethod
     def unused_options(cls, hyperparameters: BOHBHyperparameters) -> Mapping[str, str]:

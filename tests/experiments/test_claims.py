@@ -367,7 +367,7 @@ def test_the_shipped_records_give_the_published_page(tmp_path, capsys, monkeypat
 
 def test_shipped_records_are_small():
     sizes = [path.stat().st_size for path in SHIPPED.iterdir()]
-    assert max(sizes) < 2e6 and sum(sizes) < 8e6
+    assert max(sizes) < 2e6 and sum(sizes) < 6e6
 
 
 # Claims on studies ----------------------------------------------------------------------------------------------------
