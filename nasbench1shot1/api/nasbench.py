@@ -42,7 +42,8 @@ class NASBench:
         table: the Table that answers.
 
     Raises:
-        InvalidInputError, DamagedFileError: the file or table does not exist or is damaged, or the seed is invalid.
+        InvalidInputError, DamagedFileError: the file or table does not exist, is damaged or has several data sets, or
+            the seed is invalid.
     """
 
     def __init__(self, dataset_file: str | Path | Table, seed: Any = None) -> None:
@@ -311,6 +312,11 @@ def _open_cached(dataset_file: str | Path | Table) -> Table:
     table = _table(dataset_file)
     if table.benchmark != BENCHMARK:
         raise InvalidInputError(f"the table {table.id} belongs to another benchmark: open a table of NAS-Bench-101")
+    if len(table.datasets) > 1:
+        raise InvalidInputError(
+            f"the table {table.id} has trainings on several data sets, but NASBench needs a table with one data set: "
+            "select the rows of one in the result of to_frame, and give them to nb.table_from_frame"
+        )
     return table
 
 

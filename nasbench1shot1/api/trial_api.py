@@ -147,6 +147,9 @@ class TrialAPI(Architectures):
             benchmark.
     """
 
+    _between = " & "
+    """The separator between loss and accuracy in printed results."""
+
     def __init__(self, file_path_or_dict: Any, verbose: bool, seed: int | None) -> None:
         self.table, self.verbose = _open(file_path_or_dict, self.trainings), verbose
         self.filename = Path(file_path_or_dict).name if isinstance(file_path_or_dict, str | Path) else self.table.name
@@ -156,8 +159,8 @@ class TrialAPI(Architectures):
             print(f"{self} answers from the table {self.table.id}")
         if self._reader.has_only_means:
             warn(
-                f"the table {self.table.id} has means over the seeds and no single trainings: is_random=True also "
-                "returns the means",
+                f"the table {self.table.id} does not have complete trainings with their seeds: is_random=True returns "
+                "the same values as is_random=False",
                 stacklevel=3,
             )
 
@@ -184,7 +187,8 @@ class TrialAPI(Architectures):
             iepoch: an epoch, counted from 0; only imported tables have epochs before the last. Default: the last one.
             hp: the budget: "12" or "200" in the topology space, "01", "12" or "90" in the size space.
             is_random: True for the training with a random seed, False for the mean over the seeds, or a seed. In a
-                table of means, such as the bundled one, True gives the mean and a seed is an error.
+                table without complete trainings, such as the bundled one, True gives the same values as False and a
+                seed is an error. In a table that numbers its repeats, True draws a repeat and a seed is an error.
 
         Returns:
             For each of train, valid, test and valtest: "-loss", "-accuracy" (percent), "-per-time" and "-all-time"
@@ -246,7 +250,7 @@ class TrialAPI(Architectures):
     def query_by_index(self, arch_index: Any, dataname: str | None = None, hp: str | int = "12") -> Any:
         """Return all trainings of an architecture at a budget; with `dataname`, a dictionary by seed.
 
-        Raises the errors of `get_more_info`, and OutOfDomainError for `dataname` in a table of means.
+        Raises the errors of `get_more_info`, and OutOfDomainError for `dataname` in a table of means or without seeds.
         """
         info = self.query_meta_info_by_index(arch_index, hp)
         return info if dataname is None else info.query(dataname)
@@ -254,7 +258,7 @@ class TrialAPI(Architectures):
     def query_info_str_by_arch(self, arch: Any, hp: str | int = "12") -> str:
         """Return the results of an architecture as several lines; "?" stands for an unknown value."""
         info = self.query_meta_info_by_index(arch, hp)
-        return "\n".join(info.lines(f"arch-index={info.arch_index}"))
+        return "\n".join(info.lines(f"arch-index={info.arch_index}", self._between))
 
     def query_by_arch(self, arch: Any, hp: str | int) -> str:
         """Return what `query_info_str_by_arch` returns."""
@@ -266,7 +270,8 @@ class TrialAPI(Architectures):
             print(self)
         for one in [index] if index >= 0 else self.evaluated_indexes:
             for epochs in self._reader.budgets:
-                print(f"{f' {epochs:03d} epochs ':>^90}", *self.query_meta_info_by_index(one, epochs).lines(), sep="\n")
+                lines = self.query_meta_info_by_index(one, epochs).lines(between=self._between)
+                print(f"{f' {epochs:03d} epochs ':>^90}", *lines, sep="\n")
 
     def statistics(self, dataset: str, hp: str | int) -> dict[int, int]:
         """Return the number of architectures by number of trainings; raises OutOfDomainError for a table of means."""
@@ -274,7 +279,7 @@ class TrialAPI(Architectures):
             raise means_only_error(self.table)
         self._reader.check_dataset(dataset)
         epochs = self._reader.epochs(hp)
-        numbers = [len(self.table.seeds_of(row, epochs, dataset)) for row in range(len(self.table))]
+        numbers = [len(self.table.trained_repeats(row, epochs, dataset)) for row in range(len(self.table))]
         return {number: numbers.count(number) for number in sorted(set(numbers))}
 
     # Searches --------------------------------------------------------------------------------------------------

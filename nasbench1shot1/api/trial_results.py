@@ -60,7 +60,7 @@ def known_latency(reader: "TrialReader", row: int, dataset: str, epochs: int, re
 def means_only_error(table: Table) -> MissingValueError:
     """Return the error for a single training in a table of means."""
     return MissingValueError(
-        f"the table {table.id} has means over the seeds and no single trainings: import an official file for them"
+        f"the table {table.id} does not have complete trainings with their seeds: import an official file for them"
     )
 
 
@@ -84,8 +84,11 @@ class TrialReader:
 
     @property
     def has_only_means(self) -> bool:
-        """Whether no training is complete, because some of its values are only known as means over the seeds."""
-        return not self.table.seeds or self.table.has_means
+        """Whether no training is complete, because some of its values are only known as means over the seeds.
+
+        This is also true for a table with one value of each network and no seed.
+        """
+        return self.table.has_means or (not self.table.seeds and self.table.repeats == 1)
 
     @property
     def random(self) -> Random | ModuleType:
@@ -118,17 +121,30 @@ class TrialReader:
             )
         return named[str(hp)]
 
-    def seeds(self, row: int, dataset: str, epochs: int) -> list[int]:
-        """Return the seeds of the trainings of a row.
+    def trained(self, row: int, dataset: str, epochs: int) -> list[int]:
+        """Return the numbers of the repeats with which a row was trained.
 
-        Raises OutOfDomainError if the table does not state them, or has no such training.
+        Raises OutOfDomainError if the table has no single trainings, or no such training.
         """
         self.check_dataset(dataset)
         if self.has_only_means:
             raise means_only_error(self.table)
-        if not (found := self.table.seeds_of(row, epochs, dataset)):
+        if not (found := self.table.trained_repeats(row, epochs, dataset)):
             raise MissingValueError(f"the table {self.table.id} does not have {self.name(row, dataset, epochs)}")
         return list(found)
+
+    def seeds(self, row: int, dataset: str, epochs: int) -> list[int]:
+        """Return the seeds of the trainings of a row.
+
+        Raises the errors of `trained`, and OutOfDomainError if the table does not have the seeds of its repeats.
+        """
+        self.trained(row, dataset, epochs)
+        if not self.table.seeds:
+            raise MissingValueError(
+                f"the table {self.table.id} numbers its repeats and does not have their seeds: import a file with the "
+                "column 'seed' instead of 'repeat'"
+            )
+        return list(self.table.seeds_of(row, epochs, dataset))
 
     def repeat(self, row: int, dataset: str, epochs: int, is_random: Any) -> Repeat:
         """Return the repeat that an official `is_random` selects: the mean (False), a random one (True), or a seed's.
@@ -136,16 +152,14 @@ class TrialReader:
         In a table of means, True also selects the mean.
 
         Raises:
-            OutOfDomainError: the table has no single trainings, or lacks this one.
+            OutOfDomainError: the table has no single trainings, lacks this one, or does not have the seeds.
             InvalidInputError: the value is not a boolean or one of the architecture's seeds.
         """
         self.check_dataset(dataset)
-        draws = isinstance(is_random, bool | np.bool_)
-        if draws and (not is_random or self.has_only_means):
-            return "mean"
+        if isinstance(is_random, bool | np.bool_):
+            draws = is_random and not self.has_only_means
+            return self.random.choice(self.trained(row, dataset, epochs)) if draws else "mean"
         seeds = self.seeds(row, dataset, epochs)
-        if draws:
-            return self.table.seeds.index(self.random.choice(seeds))
         if not isinstance(is_random, int | np.integer) or is_random not in seeds:
             raise InvalidInputError(f"is_random cannot be {is_random!r}: give True, False or one of the seeds {seeds}")
         return self.table.seeds.index(int(is_random))
@@ -288,7 +302,7 @@ def percent(fraction: float) -> float:
 
 
 class ResultsCount:
-    """A single training with one seed; only tables imported from official files have single trainings.
+    """A single training with one seed; only tables with seeds, such as those of official files, have such trainings.
 
     Attributes:
         name: the data set.
@@ -373,22 +387,23 @@ class ArchResults:
 
     @property
     def dataset_seed(self) -> dict[str, list[int]]:
-        """The seeds of the trainings on each data set; raises OutOfDomainError if the table has only means."""
+        """The seeds of the trainings on each data set; raises OutOfDomainError if the table does not have them."""
         return {dataset: self.get_dataset_seeds(dataset) for dataset in self.get_dataset_names()}
 
     @property
     def all_results(self) -> dict[tuple[str, int], ResultsCount]:
-        """The single trainings by data set and seed; raises OutOfDomainError if the table has only means."""
+        """The single trainings by data set and seed; raises OutOfDomainError if the table does not have them."""
         return {(name, seed): one for name in self.get_dataset_names() for seed, one in self.query(name).items()}
 
     def get_dataset_names(self) -> list[str]:
         """Return the data sets on which the architecture was trained."""
         if self._reader.has_only_means:
             return list(self._reader.datasets)
-        return [name for name in self._reader.datasets if self._reader.table.seeds_of(self._row, self._epochs, name)]
+        trained_repeats = self._reader.table.trained_repeats
+        return [name for name in self._reader.datasets if trained_repeats(self._row, self._epochs, name)]
 
     def get_dataset_seeds(self, dataset: str) -> list[int]:
-        """Return the seeds of the trainings on a data set; raises OutOfDomainError if the table has only means."""
+        """Return the seeds of the trainings on a data set; raises OutOfDomainError if the table does not have them."""
         return self._reader.seeds(self._row, dataset, self._epochs)
 
     def get_total_epoch(self, dataset: str | None = None) -> int:
@@ -414,7 +429,7 @@ class ArchResults:
 
         Raises:
             OutOfDomainError: the epoch is an earlier one and the table has no learning curves, or a seed is given for
-                a table of means; also raised when a missing value is read from the result.
+                a table of means or without seeds; also raised when a missing value is read from the result.
             InvalidInputError: a name or the seed is unknown.
         """
         last = self._reader.check_epoch(iepoch, self._epochs)
@@ -434,7 +449,7 @@ class ArchResults:
     def query(self, dataset: str, seed: int | None = None) -> Any:
         """Return the training with a seed, or by default a dictionary of all trainings by seed.
 
-        Raises OutOfDomainError, which is also a KeyError, if the table has only means or lacks the seed.
+        Raises OutOfDomainError, which is also a KeyError, if the table has only means, no seeds, or lacks the seed.
         """
         seeds = self._reader.seeds(self._row, dataset, self._epochs)
         if seed is None:
@@ -451,8 +466,8 @@ class ArchResults:
         """Return the official index with six digits."""
         return f"{self.arch_index:06d}"
 
-    def lines(self, extra: str | None = None) -> list[str]:
-        """Return the lines that `show` prints; "?" stands for an unknown value."""
+    def lines(self, extra: str | None = None, between: str = " & ") -> list[str]:
+        """Return the lines that `show` prints, with `between` after each loss; "?" stands for an unknown value."""
         names = self.get_dataset_names()
         found = [self.arch_str, f"datasets : {names}, extra-info : {extra}"]
         for name in names:
@@ -465,7 +480,7 @@ class ArchResults:
             shown = [split for split in SPLITS[:3] if split in self._reader.of.sets[name] and split not in hidden]
             sets = (
                 f"{SHORT[split]:{5 if shown == ['train', 'test'] else 4}s} : "
-                f"[{_loss_and_accuracy(self.get_metrics(name, self._reader.of.sets[name][split]))}]"
+                f"[{_loss_and_accuracy(self.get_metrics(name, self._reader.of.sets[name][split]), between)}]"
                 for split in shown
             )
             found.append(f"{name:14s} {', '.join(sets)}")
@@ -475,6 +490,7 @@ class ArchResults:
         return f"ArchResults(arch-index={self.arch_index}, arch={self.arch_str}, epochs={self._epochs})"
 
 
-def _loss_and_accuracy(metrics: KnownValues) -> str:
+def _loss_and_accuracy(metrics: KnownValues, between: str) -> str:
     loss, accuracy = (metrics.get(name) for name in ("loss", "accuracy"))
-    return f"loss = {'?' if loss is None else f'{loss:.3f}'} & top1 = {'?' if accuracy is None else f'{accuracy:.2f}%'}"
+    losses = f"loss = {'?' if loss is None else f'{loss:.3f}'}"
+    return f"{losses}{between}top1 = {'?' if accuracy is None else f'{accuracy:.2f}%'}"

@@ -13,7 +13,7 @@ from nasbench1shot1.tables.checks import ORDER
 from nasbench1shot1.tables.columns import Column, Rows
 from nasbench1shot1.tables.description import MEASURED, MEMBER, find_problem_of_column
 from nasbench1shot1.tables.folder import TableFolder, table_id
-from nasbench1shot1.tables.writing import with_columns
+from nasbench1shot1.tables.writing import copy_of_description, with_columns
 
 RowsOf = Callable[[list[Any]], Rows]
 """A function that returns the rows of items."""
@@ -23,6 +23,7 @@ def with_added_column(
     folder: TableFolder, rows_of: RowsOf, column: Column, values: Any, name: str | None, facts: Mapping[str, Any]
 ) -> TableFolder:
     """Return a table in memory that has one more column for each data set of the column; see `Table.with_column`."""
+    facts = copy_of_description(facts)
     described = {_stored_name(folder, one): one for one in _on_data_sets(folder, column)}
     entries = {stored: one.entry(**facts) for stored, one in described.items()}
     for stored, entry in entries.items():

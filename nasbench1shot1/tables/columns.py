@@ -43,6 +43,7 @@ PARTLY_PREDICTED = "partly predicted"
 
 RESERVED = frozenset(
     {
+        "architecture",
         "budget",
         "dataset",
         "epochs",
@@ -53,11 +54,13 @@ RESERVED = frozenset(
         "measured_validation_accuracy",
         "missing",
         "names",
+        "repeat",
+        "seed",
         "source",
         "table_id",
     }
 )
-"""Names that no metric may have, because they are other attributes of `metrics.Metrics`."""
+"""Names that no metric may have: other attributes of `metrics.Metrics`, and the keys of data frames (`to_frame`)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -200,11 +203,15 @@ class Column:
         """
         return int(np.nanargmax(values) if self._is_higher_better() else np.nanargmin(values))
 
-    def _is_higher_better(self) -> bool:
+    def check_direction(self) -> None:
+        """Raise InvalidInputError if neither high nor low values of the metric are better."""
         if self.direction is None:
             raise InvalidInputError(
                 f"neither high nor low values of {self.metric} are better: choose a metric with a direction"
             )
+
+    def _is_higher_better(self) -> bool:
+        self.check_direction()
         return self.direction == "higher"
 
 

@@ -47,7 +47,7 @@ class Objective(NamedTuple):
 
 
 def is_metric_name(name: str) -> bool:
-    """Return whether a metric can have a name: letters, digits and _, but no other attribute of `metrics.Metrics`."""
+    """Return whether a metric can have a name: letters, digits and _, but not one of `columns.RESERVED`."""
     return _METRIC_NAME.fullmatch(name) is not None and name not in RESERVED
 
 

@@ -54,6 +54,10 @@ class FrameArrays:
         if not self._has_budgets(new, values, places):
             array = self._per_network(new, values, places, is_whole)
             return _stored(new, array), new.about.entry(**new.facts)
+        if new.about.also_of:
+            keys = np.stack([self._of.rows[places], self._of.epochs[places], self._repeat[places]])
+            trainings = np.unique(keys, axis=1, return_inverse=True)[1].reshape(-1)
+            _check_agreement(new, trainings, values, places, "of the same network, budget and repeat")
         if isinstance(new.about.moment, int):
             return self._curves(new, values, places)
         epochs = self._epochs_of(new, places)
@@ -69,9 +73,15 @@ class FrameArrays:
         return stored, _entry(replace(new.about, epochs=epochs, means=means), facts, storage)
 
     def _has_budgets(self, new: NewColumn, values: Floats, places: _Places) -> bool:
+        """Return whether a column has a value for each training.
+
+        If its description leaves this open, its values decide: it has one value for each network only if all rows of
+        each network agree. A missing value differs from all other values of its network.
+        """
         if new.has_budgets is not None:
             return new.has_budgets
-        return _conflict(self._of.rows[places], values[places]) is not None
+        is_known = self._of.are_on(new.datasets) & np.isin(self._of.rows, self._of.rows[places])
+        return _conflict(self._of.rows[is_known], values[is_known]) is not None
 
     def _epochs_of(self, new: NewColumn, places: _Places) -> tuple[int, ...]:
         epochs = self._of.epochs[places]
@@ -183,7 +193,10 @@ def _known(new: NewColumn, epochs: tuple[int, ...], array: Floats) -> dict[str, 
 
 
 def _conflict(groups: _Places, values: Floats) -> tuple[int, int] | None:
-    """Return the positions of two different values of a group; None if all values of each group agree."""
+    """Return the positions of two different values of a group; None if all values of each group agree.
+
+    NaN differs from every value.
+    """
     _, first, place = np.unique(groups, return_index=True, return_inverse=True)
     differs = values != values[first[place]]
     if not differs.any():

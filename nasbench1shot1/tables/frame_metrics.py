@@ -3,7 +3,7 @@
 import math
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
@@ -69,6 +69,12 @@ class NewColumn:
         """Whether the column is kept without a value: the table that the frame comes from had none, or no budgets."""
         return self.stored is not None and set(self.about.epochs) <= set(self.empty)
 
+    def on(self, datasets: Container[str]) -> "NewColumn | None":
+        """Return the column restricted to some data sets; None if it has none of them."""
+        if not (here := [name for name in self.datasets if name in datasets]):
+            return None
+        return replace(self, about=replace(self.about, dataset=here[0], also_of=tuple(here[1:])))
+
     def is_end_of(self, curve: "NewColumn") -> bool:
         """Return whether the column has the end of a learning curve: values of equal metric and fidelity."""
         own, other = self.about, curve.about
@@ -131,12 +137,13 @@ class Metrics:
 
     def _new_columns(self, source: str) -> Iterator[NewColumn]:
         described = [] if source in self.given else list(self._described_columns(source))
-        yield from described
-        done = {dataset for new in described for dataset in new.datasets}
+        here = [column for new in described if (column := new.on(self.datasets))]
+        yield from here
+        done = {dataset for new in here for dataset in new.datasets}
         if not (rest := [dataset for dataset in self.datasets if dataset not in done]):
             return
         if described:  # a metric that the other table has on other data sets
-            first = described[0]
+            first = (here or described)[0]
             about, has_budgets = replace(first.about, dataset="", also_of=(), epochs=(), means=()), first.has_budgets
         else:
             about, has_budgets = self._about(source)
@@ -144,27 +151,26 @@ class Metrics:
             yield NewColumn(source, replace(about, dataset=dataset), {"sources": list(self.sources)}, has_budgets)
 
     def _described_columns(self, source: str) -> Iterator[NewColumn]:
+        """Yield the columns of the other table that a column of the frame comes from, on all of their data sets."""
         for stored, described in self.described.items():
             if described["name"] != source:
                 continue
             about, entry = Column.from_entry(described["entry"]), described["entry"]
-            if here := [name for name in (about.dataset, *about.also_of) if name in self.datasets]:
-                about = replace(about, dataset=here[0], also_of=tuple(here[1:]))
-                if not self.measured and about.fidelity == "measured" and not parse_frame_name(source).is_measured:
-                    about = replace(about, fidelity="predicted")
-                facts = {name: said for name, said in entry.items() if name not in _DESCRIBED}
-                if self.sources:
-                    facts["sources"] = list(self.sources)
-                yield NewColumn(
-                    source,
-                    about,
-                    facts,
-                    has_budgets=bool(about.epochs),
-                    stored=stored,
-                    dtype=described["dtype"],
-                    repeats=described["repeats"],
-                    empty=tuple(described.get("empty", ())),
-                )
+            if not self.measured and about.fidelity == "measured" and not parse_frame_name(source).is_measured:
+                about = replace(about, fidelity="predicted")
+            facts = {name: said for name, said in entry.items() if name not in _DESCRIBED}
+            if self.sources:
+                facts["sources"] = list(self.sources)
+            yield NewColumn(
+                source,
+                about,
+                facts,
+                has_budgets=bool(about.epochs),
+                stored=stored,
+                dtype=described["dtype"],
+                repeats=described["repeats"],
+                empty=tuple(described.get("empty", ())),
+            )
 
     def _about(self, source: str) -> tuple[Column, bool | None]:
         """Return the description of a column, and whether it has budgets; None if the values decide."""

@@ -71,8 +71,8 @@ def table_from_frame(
               Learning curves also give the values at the end of their trainings, if the frame has no others
         space: the space of the architectures.
         columns: descriptions of other metrics by the names of the frame's columns. A metric without `epochs` has one
-            value for each network if all rows of the network agree, and otherwise one value for each training. It has
-            one value for each training if half-way values or learning curves of it are described, too.
+            value for each network if all rows of the network have the same value, and otherwise one value for each
+            training. It has one value for each training if half-way values or learning curves of it are described, too.
         name: name of the table. Default: the name of the table that the frame comes from, or else "own".
         version: version of the table. Default: the version of that table, or else "1".
         dataset: the data set of a frame that does not name one. Default: "default".

@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.benchmark import Benchmark, benchmarks, load
-from nasbench1shot1.ground.downloads import fetch
+from nasbench1shot1.ground.downloads import fetch, lock_of_download
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, UserError, option, switch, unknown_name
 from nasbench1shot1.ground.files import as_path, file_lock, read_json
 from nasbench1shot1.ground.folder_swap import read_consistently, recover_folder
@@ -186,23 +186,19 @@ def download_table(
     name = Path(official.file)
     target = tables_folder() / name.stem
     check_target(target)
-    if _is_imported(target, official.sha256):
-        report(f"{name} is already imported")
-        return target
     url = (mirror or official.home).rstrip("/")
     url = url if url.endswith(name.suffix) else f"{url}/{name}"
-    report(f"downloading {url} ({official.size}), then importing it")
-    file = fetch(
-        url,
-        str(name),
-        official.sha256,
-        bar,
-        f"the official {name}",
-        f"download it by hand and run `nb1shot1 table import FILE`, or give a {option('mirror')}",
-    )
-    import_table(file, target, report=report, progress=progress)
-    if not keep:
-        file.unlink()
+    if not _is_imported(target, official.sha256):
+        with lock_of_download(str(name)):
+            if not _is_imported(target, official.sha256):  # another process may have imported it meanwhile
+                report(f"downloading {url} ({official.size}), then importing it")
+                instead = f"download it by hand and run `nb1shot1 table import FILE`, or give a {option('mirror')}"
+                file = fetch(url, str(name), official.sha256, bar, f"the official {name}", instead)
+                import_table(file, target, report=report, progress=progress)
+                if not keep:
+                    file.unlink(missing_ok=True)
+                return target
+    report(f"{name} is already imported")
     return target
 
 

@@ -1,14 +1,13 @@
 """Named tables: the tables that come with benchmarks, and tables imported into the data folder."""
 
 import os
-import shlex
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nasbench1shot1.benchmark import BENCHMARKS, BundledTable, benchmark, benchmarks, load
-from nasbench1shot1.ground.errors import InvalidInputError, alternatives, suggestion
+from nasbench1shot1.ground.errors import InvalidInputError, alternatives, shell_word, suggestion
 from nasbench1shot1.ground.files import as_path, data_folder
 from nasbench1shot1.ground.folder_swap import recover_folder
 
@@ -118,7 +117,7 @@ def _import_advice(path: Path) -> str:
     """Return how to use an official file, or a folder of files: import it, then give the table's name or folder."""
     from nasbench1shot1.tables.formats import table_name
 
-    name, command = table_name(path), f"nb1shot1 table import {shlex.quote(str(path))}"
+    name, command = table_name(path), f"nb1shot1 table import {shell_word(path)}"
     if resolve_table_name(name) == name:
         return f"run `{command}`, then give the table's name, {name}"
     folder = tables_folder() / name

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from nasbench1shot1.ground.arguments import whole_number
 from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError, shorten, unknown_name
 from nasbench1shot1.ground.files import as_path
 from nasbench1shot1.ground.notebooks import Displayed
@@ -211,7 +212,8 @@ class TableRows(Displayed):
                 array (budgets, repeats). All other rows are NaN. A column may have any number of repeats. A pandas
                 Series is a mapping from its index; with the default index 0, 1, 2, …, it is an array.
             name: the name of the new table. Default: this table's name, "-with-" and the metric.
-            facts: more facts for the description in `info`, such as `method` and `sources`.
+            facts: more facts for the description in `info`, such as `method` and `sources`: texts, finite
+                numbers, lists or dictionaries.
 
         Raises:
             InvalidInputError: the description or the values are invalid, or the table already has the metric.
@@ -365,9 +367,10 @@ class TableRows(Displayed):
     def row_of_encoding(self, code: int) -> int:
         """Return the row of a cell, given its encoding (`nasbench101.encoding`) with any numbering of its vertices.
 
-        Raises OutOfDomainError if the table lacks the cell.
+        Raises OutOfDomainError if the table lacks the cell, InvalidInputError for anything but the encoding of a cell.
         """
-        row: int = self._key_method("row_of_encoding", "encodings of cells")(code)
+        find = self._key_method("row_of_encoding", "encodings of cells")
+        row: int = find(whole_number("code", code, "the encoding of a cell (nasbench101.encoding)"))
         return row
 
     def _key_method(self, name: str, what: str) -> Any:
@@ -392,17 +395,20 @@ class TableRows(Displayed):
         rows: Rows = self._key_method("rows_of_encodings", "encodings of cells")(codes)
         return rows
 
-    def members(self, space: str | SearchSpace, within: GivenBounds | None = None) -> Rows:
+    def members(self, space: str | SearchSpace, within: GivenBounds | None = None, dataset: str | None = None) -> Rows:
         """Return the ascending rows of a space's distinct networks, (M,); all rows for `keys.WHOLE`, such as "nb101".
 
         "nb101-mini" means all rows whose cells have at most six vertices. With `within`, only rows within these bounds
-        are returned. The array can be read-only: copy it before you change it. Raises InvalidInputError for an unknown
-        name, OutOfDomainError for a `SearchSpace` if the table lacks some of its networks, or if no network is within
-        the bounds, and the errors of `allowed`.
+        are returned; with `dataset`, limits that name no data set apply to the costs of a search on it, as in
+        `resolve`. The array can be read-only: copy it before you change it.
+
+        Raises InvalidInputError for an unknown name, OutOfDomainError for a `SearchSpace` if the table lacks some of
+        its networks, or if no network is within the bounds, and the errors of `allowed` and `resolve`.
         """
         if within is None:
             return self._references.members(space)
-        return self._references.fitting(space, as_bounds(within, "within"))
+        bounds = as_bounds(within, "within")
+        return self._references.fitting(space, bounds if dataset is None else self.resolve(bounds, dataset))
 
     def hashes(self, rows: Any) -> list[str]:
         """Return the identifiers of rows, which can be looked up: hashes, or NAS-Bench-201's strings.
@@ -417,9 +423,13 @@ class TableRows(Displayed):
 
         Raises InvalidInputError for anything but a row number of this table.
         """
+        return self.keys.network(self._checked_row(row))
+
+    def _checked_row(self, row: Any) -> int:
+        """Return the number of a single row."""
         if (number := self._checked_rows(row)).ndim:
             raise self._not_a_row_error(row)
-        return self.keys.network(int(number))
+        return int(number)
 
     def _checked_rows(self, rows: Any) -> NDArray[np.int64]:
         """Return row numbers as an array."""
@@ -433,8 +443,11 @@ class TableRows(Displayed):
         return InvalidInputError(f"{shorten(repr(given))} is not a row of the table: give 0 to {len(self) - 1}")
 
     def cell(self, row: int) -> Any:
-        """Return the cell of a row; raises InvalidInputError if this is not a NAS-Bench-101 table."""
-        return self._key_method("cell", "cells")(row)
+        """Return the cell of a row.
+
+        Raises InvalidInputError if this is not a NAS-Bench-101 table, and for anything but a row number of this table.
+        """
+        return self._key_method("cell", "cells")(self._checked_row(row))
 
     def column(self, name: str) -> NDArray[Any]:
         """Return a stored column, memory-mapped and read-only; `tables.folder` lists names and shapes.

@@ -39,6 +39,8 @@ MEAN = "mean"
 """The repeat of a row of means over repeats."""
 ATTRIBUTE = "nasbench1shot1_table"
 """The attribute (`DataFrame.attrs`) with the description of the table, without which a frame is read as well."""
+_ROW, _REPEAT = "_row", "_repeat"
+"""Temporary columns of a frame; no metric has such a name."""
 _NAME = re.compile(rf"({MEASURED})?(?:(halfway)_|curve([1-9][0-9]{{0,6}})_)?(.+)", re.DOTALL)
 
 
@@ -75,15 +77,15 @@ def table_frame(folder: TableFolder, keys: RowKeys) -> "pandas.DataFrame":
 
     meta, names = folder.meta, folder.names
     blocks = [_Block(folder, dataset).frame() for dataset in meta["datasets"]]
-    known = np.concatenate([block["row"].to_numpy() for block in blocks])
+    known = np.concatenate([block[_ROW].to_numpy() for block in blocks])
     if len(lonely := np.setdiff1d(np.arange(meta["rows"]), known)):  # networks without any value
-        blank = {"row": lonely, DATASET: meta["datasets"][0], EPOCHS: meta["epochs"][-1], REPEAT: 0}
+        blank = {_ROW: lonely, DATASET: meta["datasets"][0], EPOCHS: meta["epochs"][-1], _REPEAT: 0}
         blocks.append(pandas.DataFrame(blank))
     frame = pandas.concat([block for block in blocks if len(block)], ignore_index=True)
-    frame = frame.sort_values("row", kind="stable", ignore_index=True)
+    frame = frame.sort_values(_ROW, kind="stable", ignore_index=True)
     texts = np.array([str(keys.architecture(row)) for row in range(meta["rows"])], object)
-    frame.insert(0, ARCHITECTURE, texts[frame["row"].to_numpy()])
-    repeats, seeds = frame[REPEAT].to_numpy(), meta.get("seeds")
+    frame.insert(0, ARCHITECTURE, texts[frame[_ROW].to_numpy()])
+    repeats, seeds = frame[_REPEAT].to_numpy(), meta.get("seeds")
     if seeds is not None and repeats.max() >= len(seeds):  # a metric has more repeats
         seeds = None
     repeat = REPEAT if seeds is None else SEED
@@ -140,15 +142,15 @@ class _Block:
         self._repeats = max([values[e].shape[1] for _, values in self._values.values() for e in values], default=1)
 
     def frame(self) -> "pandas.DataFrame":
-        """Return the rows with at least one value; the column "row" has the table's rows, "repeat" -1 for means."""
+        """Return the rows with at least one value; the column `_ROW` has the table's rows, `_REPEAT` -1 for means."""
         import pandas
 
         parts = [self._at(epochs) for epochs in self._epochs]
-        frame = pandas.concat(parts, ignore_index=True) if parts else pandas.DataFrame({"row": np.empty(0, np.int64)})
-        if len(rest := self._rows_of_plain_values(frame["row"].to_numpy())):
-            alone = pandas.DataFrame({"row": rest, EPOCHS: self._full, REPEAT: 0})
+        frame = pandas.concat(parts, ignore_index=True) if parts else pandas.DataFrame({_ROW: np.empty(0, np.int64)})
+        if len(rest := self._rows_of_plain_values(frame[_ROW].to_numpy())):
+            alone = pandas.DataFrame({_ROW: rest, EPOCHS: self._full, _REPEAT: 0})
             frame = pandas.concat([frame, alone], ignore_index=True) if len(frame) else alone
-        rows = frame["row"].to_numpy()
+        rows = frame[_ROW].to_numpy()
         for name, stored in self._plain.items():
             frame[name] = np.asarray(stored[rows], np.int64 if stored.dtype.kind in "iu" else np.float64)
         frame.insert(1, DATASET, self._dataset)
@@ -164,7 +166,7 @@ class _Block:
         rows, repeats = np.nonzero(is_there)
         columns = {name: values[rows, repeats] for name, values in spread.items()}
         repeats = np.where(repeats == self._repeats, -1, repeats)
-        return pandas.DataFrame({"row": rows, EPOCHS: epochs, REPEAT: repeats, **columns})
+        return pandas.DataFrame({_ROW: rows, EPOCHS: epochs, _REPEAT: repeats, **columns})
 
     def _spread(
         self, epochs: int, here: Mapping[str, tuple[Column, Floats]], is_there: NDArray[np.bool_]

@@ -109,15 +109,7 @@ def make_checked_folder(columns: Mapping[str, NDArray[Any]], meta: Meta) -> Tabl
     as more correct images than there are.
     """
     arrays = {name: _as_numbers(name, values) for name, values in _as_mapping("columns", columns).items()}
-    described = _as_mapping("description of the table", meta)
-    try:
-        json.dumps(described)
-    except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidInputError(
-            "the description of the table has a value that is not a number, a text, a list or a dictionary "
-            f"({error}): convert it"
-        ) from error
-    described = copy.deepcopy(described)  # later changes by the caller have no effect on the table
+    described = copy_of_description(_as_mapping("description of the table", meta))
     for name, entry in _as_mapping("entries of the columns", described.get("columns", {})).items():
         _as_mapping(f"entry of the column {name}", entry)
     if "keyed_by" in described and not isinstance(described["keyed_by"], str):
@@ -129,6 +121,21 @@ def make_checked_folder(columns: Mapping[str, NDArray[Any]], meta: Meta) -> Tabl
         return folder
     except DamagedFileError as error:
         raise InvalidInputError(quote(error)) from error
+
+
+def copy_of_description(fields: Mapping[str, Any]) -> Meta:
+    """Return a copy of fields of a description, which later changes by the caller do not affect.
+
+    Raises InvalidInputError for a value that cannot be written as JSON.
+    """
+    try:
+        json.dumps(fields, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidInputError(
+            "the description of the table has a value that is not a finite number, a text, a list or a dictionary "
+            f"({error}): convert it"
+        ) from error
+    return copy.deepcopy(dict(fields))
 
 
 def _as_mapping(what: str, given: Any) -> dict[str, Any]:

@@ -29,7 +29,7 @@ def api() -> nats_bench.NATStopology:
 
 @pytest.fixture(scope="module")
 def old() -> NASBench201API:
-    with pytest.warns(UserWarning, match="means"):
+    with pytest.warns(UserWarning, match="complete trainings"):
         return NASBench201API(verbose=False)
 
 
@@ -219,7 +219,7 @@ def test_settings_of_the_published_packages(api: nats_bench.NATStopology) -> Non
 
 
 def test_printed_summaries_have_the_published_format(
-    api: nats_bench.NATStopology, capsys: pytest.CaptureFixture[str]
+    api: nats_bench.NATStopology, old: NASBench201API, capsys: pytest.CaptureFixture[str]
 ) -> None:
     text = api.query_info_str_by_arch(0, "200")
     assert text == api.query_by_arch(api[0], "200")
@@ -232,10 +232,13 @@ def test_printed_summaries_have_the_published_format(
     api.show(0)
     shown = capsys.readouterr().out
     assert [budget in shown for budget in (" 012 epochs ", " 200 epochs ")] == [True, True]
+    assert old.query_by_arch(0, "200") == text.replace(" & ", ", ")  # as nas_201_api prints it
+    old.show(0)
+    assert capsys.readouterr().out == shown.replace(" & ", ", ")
 
 
 def test_verbose_prints_one_line(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.warns(UserWarning, match="means"):
+    with pytest.warns(UserWarning, match="complete trainings"):
         made = nats_bench.create("nb201", "topology")
     assert capsys.readouterr().out == f"{made} answers from the table {made.table.id}\n"
     made.simulate_train_eval(0, "cifar10")
@@ -311,7 +314,7 @@ def test_random_architectures(api: nats_bench.NATStopology) -> None:
     expected = [random.randint(0, 15_624) for _ in range(5)]
     random.seed(3)
     assert [api.random() for _ in range(5)] == expected  # scripts seed Python's generator
-    with pytest.warns(UserWarning, match="means"):
+    with pytest.warns(UserWarning, match="complete trainings"):
         seeded = [nats_bench.create(api.table, "tss", verbose=False, seed=5) for _ in range(2)]
     state = random.getstate()
     draws = [[one.random() for _ in range(5)] for one in seeded]

@@ -2,6 +2,7 @@
 
 import random
 import warnings
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -161,6 +162,17 @@ def test_a_dictionary_can_be_given_instead_of_a_file(content: dict[str, Any], mi
         assert info == mine.get_more_info(11, "cifar100", hp="200", is_random=False)
         with pytest.raises(ours.OutOfDomainError, match="row"):
             api.get_more_info(12, "cifar100")
+
+
+def test_simulations_of_nas_201_api_return_the_latency_at_12_epochs(content: dict[str, Any]) -> None:
+    slower = deepcopy({**content, "arch2infos": {11: content["arch2infos"][11]}})
+    for training in slower["arch2infos"][11]["full"]["all_results"].values():
+        training["latency"] = [0.25]
+    old = NASBench201API(slower, verbose=False)
+    new = ours.create({**slower, "arch2infos": files.by_budget(slower)}, "tss", verbose=False)
+    assert [api.get_latency(11, "cifar100", "200") for api in (old, new)] == [0.25, 0.25]
+    assert [old.simulate_train_eval(11, "cifar100", hp)[1] for hp in ("12", "200")] == [0.014, 0.014]
+    assert [new.simulate_train_eval(11, "cifar100", hp=hp)[1] for hp in ("12", "200")] == [0.014, 0.25]
 
 
 def test_a_file_is_imported_on_first_use(archive: Path, home: Path, capsys: pytest.CaptureFixture[str]) -> None:

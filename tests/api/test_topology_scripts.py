@@ -120,7 +120,7 @@ def run(script: str, **names: Any) -> dict[str, Any]:
     assert changed != script
     namespace: dict[str, Any] = {"OP_NAMES": list(OPERATIONS), **names}
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "the table nb201.* has means over the seeds")
+        warnings.filterwarnings("ignore", "the table nb201.* does not have complete trainings")
         exec(compile(changed, "script", "exec"), namespace)
     return namespace
 

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from refusals import refuses
 import nasbench1shot1 as nb
 from nasbench1shot1.cli import main
 from nasbench1shot1.tables.columns import RESERVED, STANDARD, Column
+from nasbench1shot1.tables.from_frame import KEYS
 from nasbench1shot1.tables.metrics import _OTHERS
 
 LATENCY = Column(metric="latency_edgegpu", quantity="latency", unit="ms", direction="lower", device="Jetson TX2")
@@ -236,7 +238,25 @@ def test_a_wrong_description_is_refused(nb201: nb.Table, change: dict[str, Any],
 def test_metrics_cannot_have_the_name_of_another_attribute(nb201: nb.Table) -> None:
     answer = nb201.query(0, dataset="cifar10")
     attributes = {name for name in (*dir(type(answer)), *vars(answer), *_OTHERS) if not name.startswith("_")}
-    assert attributes - set(STANDARD) == RESERVED
+    assert attributes - set(STANDARD) | set(KEYS) == RESERVED
+    for metric in KEYS:
+        with refuses(nb.InvalidInputError, f"metric='{metric}'"):
+            nb201.with_column(replace(LATENCY, metric=metric), MILLISECONDS)
+
+
+@pytest.mark.parametrize("fact", [date(2020, 1, 1), np.int64(3), {1}, Path("x"), np.nan, [np.inf]], ids=repr)
+def test_facts_that_cannot_be_written_are_refused(nb201: nb.Table, fact: Any) -> None:
+    with refuses(nb.InvalidInputError, "description", "list", options=""):
+        nb201.with_column(LATENCY, MILLISECONDS, when=fact)
+    with refuses(nb.InvalidInputError, "description", "list", options=""):
+        nb.Table.from_columns(nb201.columns(), {**nb201.description, "note": fact})
+
+
+def test_later_changes_of_facts_have_no_effect(nb201: nb.Table) -> None:
+    sources = ["mine"]
+    table = nb201.with_column(LATENCY, MILLISECONDS, sources=sources)
+    sources.append("yours")
+    assert table.info()["columns"]["cifar10.latency_edgegpu"]["sources"] == ["mine"]
 
 
 @pytest.mark.parametrize(

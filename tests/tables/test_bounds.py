@@ -120,9 +120,12 @@ def test_bounds_without_a_data_set_compare_the_costs_of_the_query(table: nb.Tabl
     assert sizes["cifar10"] < 1000 < sizes["ImageNet16-120"]
     with refuses(nb.InvalidInputError, "flops"):
         table.members("nb201", bounds)
-    for name in sizes:
+    for name, size in sizes.items():
         arch, _ = table.best("nb201", dataset=name, within=bounds)
         assert table.resolve(bounds, name).allows(table, arch)
+        assert len(table.members("nb201", "flops=1e7", dataset=name)) == size
+    with refuses(nb.OutOfDomainError, table.id, "svhn"):
+        table.members("nb201", bounds, dataset="svhn")
 
 
 def test_the_largest_that_fits_is_the_first_of_the_largest(table: nb.Table) -> None:

@@ -120,6 +120,8 @@ def test_with_a_partial_table_regret_is_relative_to_its_best_cell(table: nb.Tabl
     assert partial.regret(present) == pytest.approx(best - partial.query(present).test_accuracy)
     empty = nb.score(missing[0], partial)
     assert empty.cell_hash == missing[0].cell.hash
+    for same in (str(missing[0]), missing[0].cell, missing[0].cell.hash):
+        assert nb.score(same, partial) == empty
     values = (empty.table_validation_error, empty.table_test_error, empty.validation_regret, empty.test_regret)
     assert values == (None, None, None, None) and not (empty.test_measured or empty.validation_measured)
     assert empty.fields(3.0)["simulated_seconds"] is None

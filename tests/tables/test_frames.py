@@ -149,6 +149,46 @@ def test_some_rows_and_columns_of_a_frame_keep_their_descriptions() -> None:
     assert table.about("test_accuracy").means == (200,)
 
 
+@pytest.mark.parametrize("dataset", ["cifar10-valid", "cifar10", "ImageNet16-120"])
+def test_the_rows_of_one_data_set_need_no_descriptions_of_the_other_ones_metrics(dataset: str) -> None:
+    options: dict[str, Any] = {"space": nb.search_space("nb201"), "reference": "present"}
+    part = part_of(nb.load_table("nb201"), 500)
+    frame = part.to_frame()
+    kept = frame[frame["dataset"] == dataset]
+    table = nb.table_from_frame(kept, **options)
+    assert set(table.metrics) == {name for name in part.metrics if part.stored(name, dataset) is not None}
+    for metric, epochs in ((metric, epochs) for metric in table.metrics for epochs in (12, 200)):
+        np.testing.assert_array_equal(table.values(metric, epochs), part.values(metric, epochs, dataset))
+    renamed = nb.table_from_frame(kept.assign(dataset="mine"), **options)
+    assert renamed.metrics == table.metrics
+    for metric in table.metrics:
+        found, before = renamed.about(metric), table.about(metric)
+        assert (found.unit, found.device, found.fidelity) == (before.unit, before.device, before.fidelity)
+        for epochs in (12, 200):
+            np.testing.assert_array_equal(*(of.values(metric, epochs) for of in (renamed, table)))
+
+
+@pytest.mark.parametrize("epochs", [(), (4, 108)])
+def test_data_sets_that_share_a_column_have_equal_values(epochs: tuple[int, ...]) -> None:
+    shared = nb.Column(metric="energy", quantity="energy", dataset="a", also_of=("b",), epochs=epochs)
+    one = trainings(energy=np.arange(108.0), dataset="a")
+    table = table_of(pd.concat([one, one.assign(dataset="b")]), columns={"energy": shared})
+    np.testing.assert_array_equal(*(table.values("energy", 4, dataset) for dataset in "ab"))
+    other = one.assign(energy=one["energy"].replace(5.0, 7.5), dataset="b")
+    with refuses(nb.InvalidInputError, "row 114", "row 6", "'7.5'", "'5'", "energy"):
+        table_of(pd.concat([one, other]), columns={"energy": shared})
+
+
+def test_a_metric_may_have_the_name_of_an_internal_column() -> None:
+    numbers = np.arange(27)[::-1].copy()
+    for metric, values in (("row", numbers), ("index", numbers / 2)):
+        table = table_of(trainings()).with_column(nb.Column(metric=metric, quantity="order"), values)
+        assert_equal_tables(table_of(table.to_frame()), table)
+        for row in table.to_frame().to_dict("records"):
+            answer = table.query(nb.Architecture.parse(row["architecture"]), row["epochs"], run=row["repeat"])
+            assert (answer.test_accuracy, answer[metric]) == (row["test_accuracy"], row[metric])
+
+
 def test_values_of_a_frame_are_predictions_if_the_caller_says_so() -> None:
     frame = part_of(nb.load_table("nb201"), 500).to_frame()
     given = {"space": nb.search_space("nb201"), "reference": "present", "source": "my model"}
@@ -197,7 +237,8 @@ def test_any_frame_becomes_a_table_and_the_same_frame_again(data: st.DataObject)
     texts = {nb.Architecture.parse(text).network_id: text for text in back.index.get_level_values(0)}
     for row in frame.dropna(subset=metrics[:2], how="all").itertuples(index=False):
         found = back.loc[(texts[networks[row.architecture]], *row[1:4])]
-        np.testing.assert_array_equal(found[metrics[:2]].astype(float), [row.validation_accuracy, row.test_loss])
+        expected = [row.validation_accuracy, row.test_loss, row.energy]
+        np.testing.assert_array_equal(found.reindex(metrics).astype(float), expected)
 
 
 def test_curves_half_way_values_and_estimates_come_back() -> None:
@@ -298,6 +339,28 @@ def test_a_column_without_budgets_has_one_value_for_each_network() -> None:
     varying = table_of(trainings(energy=np.arange(108.0)), columns={"energy": ENERGY})
     assert varying.about("energy").epochs == (4, 108)
     assert varying.repeats_of("energy") == (2, 2)
+
+
+def test_values_of_some_budgets_or_repeats_are_not_values_of_the_network() -> None:
+    frame = trainings()
+    energies, archs = frame.index.to_series() // 4 + 1.0, [nb.Architecture.parse(text) for text in CELLS]
+    late = table_of(frame.assign(energy=energies.where(frame["epochs"] == 108)), columns={"energy": ENERGY})
+    assert (late.about("energy").epochs, late.epochs_of("energy")) == ((108,), (108,))
+    assert late.query(archs).energy.tolist() == list(range(1, 28))
+    assert np.isnan(late.query(archs, 4).energy).all()
+    with refuses(nb.OutOfDomainError, "energy", "4", "108"):
+        late.regret(archs[0], metric="energy", epochs=4)
+    first = table_of(frame.assign(energy=energies.where(frame["repeat"] == 0)), columns={"energy": ENERGY})
+    assert (first.query(archs[3], run=0).energy, first.repeats_of("energy")) == (4.0, (1, 1))
+    assert np.isnan(first.query(archs, run=1).energy).all()
+    is_odd = energies % 2 == 1
+    mixed = table_of(frame.assign(energy=energies.where(is_odd == (frame["epochs"] == 4))), columns={"energy": ENERGY})
+    for epochs, expected in ((4, [1, np.nan, 3, np.nan]), (108, [np.nan, 2, np.nan, 4])):
+        np.testing.assert_array_equal(mixed.query(archs[:4], epochs).energy, expected)
+    some = table_of(frame.assign(energy=energies.where(is_odd)), columns={"energy": ENERGY})
+    assert some.about("energy").epochs == ()  # all rows of a network have the value, or none
+    for table in (late, first, mixed, some):
+        assert_equal_tables(table_of(table.to_frame()), table)
 
 
 # Several columns of a metric ------------------------------------------------------------------------------------------

@@ -104,9 +104,40 @@ def test_the_drop_in_of_nats_bench_needs_an_official_data_set(tmp_path: Path) ->
     with refuses(nb.InvalidInputError, "three", "cifar10-valid", "cifar100", options="dataset"):
         nats_bench.NATStopology(table_of_nb201(), verbose=False)
     table = table_of_nb201(dataset="cifar100")
-    with pytest.warns(UserWarning, match="means over the seeds"):
+    with pytest.warns(UserWarning, match="complete trainings"):
         data = nats_bench.NATStopology(table, verbose=False)
     assert "Params=? MB" in data.query_info_str_by_arch(0, "12")
+
+
+def test_the_drop_in_of_nats_bench_draws_numbered_repeats() -> None:
+    frame = pandas.DataFrame({"architecture": [0, 0, 1], "epochs": 12, "repeat": [0, 1, 1]})
+    frame = frame.assign(validation_accuracy=[0.5, 0.7, 0.6], training_time=12.0, evaluation_time=6.0)
+    table = nb.table_from_frame(frame, space=NB201, reference="present", dataset="cifar10-valid")
+    data = nats_bench.NATStopology(table, verbose=False, seed=0)  # no warning about means
+    drawn = [data.get_more_info(0, "cifar10-valid")["valid-accuracy"] for _ in range(20)]
+    assert set(drawn) == {50.0, 70.0} == {data.simulate_train_eval(0, "cifar10")[0] for _ in range(20)}
+    assert data.get_more_info(0, "cifar10-valid", is_random=False)["valid-accuracy"] == 60.0
+    assert {data.get_more_info(1, "cifar10-valid")["valid-accuracy"] for _ in range(9)} == {60.0}
+    assert (data.statistics("cifar10-valid", "12"), data[0] in data.query_info_str_by_arch(0)) == ({1: 1, 2: 1}, True)
+    results = data.query_meta_info_by_index(0)
+    assert results.get_dataset_names() == ["cifar10-valid"]
+    for ask in (
+        lambda: data.get_more_info(0, "cifar10-valid", is_random=777),
+        lambda: data.query_by_index(0, "cifar10-valid"),
+        lambda: results.dataset_seed,
+    ):
+        with refuses(nb.OutOfDomainError, table.id, "'seed'", "'repeat'"):
+            ask()
+
+
+def test_the_drop_in_of_nasbench_needs_a_table_with_one_data_set() -> None:
+    frame = pandas.DataFrame({"architecture": [str(S1[0])] * 2, "epochs": 108, "dataset": ["a", "b"]})
+    frame["validation_accuracy"] = [0.5, 0.75]
+    table = nb.table_from_frame(frame, space=S1, reference="present")
+    with refuses(nb.InvalidInputError, table.id, "to_frame", "nb.table_from_frame", options=""):
+        api.NASBench(table)
+    kept = nb.table_from_frame(table.to_frame().query("dataset == 'b'"), space=S1, reference="present")
+    assert api.NASBench(kept).query(first_spec())["validation_accuracy"] == 0.75
 
 
 def test_gaps_are_not_called_missing_budgets() -> None:

@@ -203,10 +203,16 @@ def test_invalid_epochs_are_refused(tiny: Table, epochs: Any) -> None:
 
 @pytest.mark.parametrize("rows", [[10**9], [-1], "x", [1.5], None, [True], [[0], [0, 1]], 10**400], ids=str)
 def test_what_is_not_a_row_is_refused(tiny: Table, rows: Any) -> None:
-    for ask in (tiny.hashes, tiny.network, tiny.seeds_of):
+    for ask in (tiny.hashes, tiny.network, tiny.cell, tiny.seeds_of):
         with pytest.raises(InvalidInputError):
             ask(rows)
     assert tiny.hashes([]) == []
+
+
+@pytest.mark.parametrize("code", ["x", 2.0, None, True, [1], -1, 2**70], ids=repr)
+def test_what_is_not_an_encoding_is_refused(tiny: Table, code: Any) -> None:
+    with pytest.raises(InvalidInputError, match="encoding"):
+        tiny.row_of_encoding(code)
 
 
 @pytest.mark.parametrize("halfway", [None, 1, "yes", np.array([True, False])], ids=repr)
