@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import networkx
 
 _SPACE = re.compile(r"[\w-]+")
+_SPACE_ID = re.compile(r"[\w-][\w.-]*")
 
 
 class Bars(NamedTuple):
@@ -197,6 +198,14 @@ def check_space_name(name: object) -> None:
     """Raise InvalidInputError if a value cannot be the name of a space."""
     if not isinstance(name, str) or not _SPACE.fullmatch(name):
         raise InvalidInputError(f"{name!r} is not a valid name of a space: use letters, digits, _ and -, as in 's1'")
+
+
+def check_space_id(id: object) -> None:
+    """Raise InvalidInputError if a value cannot be the versioned id of a space, which is also the name of a file."""
+    if not isinstance(id, str) or not _SPACE_ID.fullmatch(id):
+        raise InvalidInputError(
+            f"{id!r} is not a valid id of a space: use letters, digits, _, - and ., as in 'nb101-s1-v1'"
+        )
 
 
 def is_text_form(x: Any) -> bool:

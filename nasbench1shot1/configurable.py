@@ -24,8 +24,8 @@ class Encoding(ABC):
     def from_configuration(self, configuration: "Configuration | Mapping[str, Any]") -> Architecture:
         """Return the architecture of a configuration.
 
-        Raises InvalidInputError if `configuration` is not a mapping, if a value is missing or unknown, or if the
-        architecture is not in the space.
+        Raises InvalidInputError if `configuration` is not a mapping, if a name or value is missing or unknown, or if
+        the architecture is not in the space.
         """
 
 
@@ -93,15 +93,30 @@ class Configurable(Encoding):
         return categorical_values(self.name, self.configuration_space())
 
 
-def values_by_name(configuration: "Configuration | Mapping[str, Any]") -> dict[str, Any]:
-    """Return the values of a configuration; raises InvalidInputError if it is neither a configuration nor a mapping."""
+def values_by_name(
+    configuration: "Configuration | Mapping[str, Any]", name: str, known: Iterable[str]
+) -> dict[str, Any]:
+    """Return the values of a configuration by the names of its hyperparameters.
+
+    Args:
+        configuration: the configuration.
+        name: the name of the search space, for messages.
+        known: the names of all hyperparameters.
+
+    Raises InvalidInputError if it is neither a configuration nor a mapping, or has an unknown name.
+    """
     try:
-        return dict(configuration)
+        values = dict(configuration)
     except (TypeError, ValueError) as error:
         raise InvalidInputError(
             f"{shorten(repr(configuration))} is not a configuration: give one of space.configuration_space(), or a "
-            "mapping from its names to values"
+            "mapping from parameter names to values"
         ) from error
+    names = set(known)
+    for key in values:
+        if key not in names:
+            raise unknown_name(f"parameter of {name}", key, names)
+    return values
 
 
 def categorical_values(name: str, space: "ConfigurationSpace") -> dict[str, tuple[Any, ...]]:

@@ -58,7 +58,7 @@ class Score:
 
 
 def score(
-    arch: Architecture | str,
+    arch: Item,
     table: Table,
     dataset: str | None = None,
     metric: str | None = None,
@@ -67,7 +67,7 @@ def score(
     """Look up an architecture's errors and regrets.
 
     Args:
-        arch: the architecture, or its text.
+        arch: the architecture, its text, or anything else that the table can look up, such as a cell or its hash.
         table: the table in use.
         dataset: the data set of one of the table's objectives. Default: the first objective.
         metric: the metric that guides a search, as in `Table.objective`. Default: validation accuracy.
@@ -317,7 +317,7 @@ def mean_regret_of(
 
 def _score(arch: Any, table: Table, objective: Objective, within: Bounds | None, reference: str | None = None) -> Score:
     if table.is_partial and arch not in table:
-        return Score(arch.network_id, None, None, None, None, False, False, None)
+        return Score(_identifier(arch), None, None, None, None, False, False, None)
     guide, judge = objective.validation_metric, objective.test_metric
     validated = table.query(arch, dataset=objective.validation)
     is_same = objective.test == objective.validation
@@ -332,6 +332,11 @@ def _score(arch: Any, table: Table, objective: Objective, within: Bounds | None,
         test_measured=bool(tested.is_measurement(judge)),
         training_seconds=_none_if_nan(tested.training_time),
     )
+
+
+def _identifier(item: Item) -> str:
+    """Return the identifier of an architecture or a cell; an item that is an identifier, such as a hash, as text."""
+    return str(getattr(item, "network_id", None) or getattr(item, "hash", item))
 
 
 def _cost(table: Table, found: Metrics, metric: str) -> float | None:

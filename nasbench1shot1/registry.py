@@ -137,13 +137,20 @@ def search_space(name: str) -> "SearchSpace":
 
 def _space(name: str, listed: Callable[[], Iterable[str]] | None = None) -> "SearchSpace":
     """Return a search space by name or id; `listed` returns the names that the error for an unknown name lists."""
-    if not GROUPS["search_spaces"].is_built_in(name) and name not in (known := names("search_spaces")):
-        for short in known:
-            found = GROUPS["search_spaces"].load(short)
-            if found.id == name:
-                return _checked_space(short, found)
-    found = GROUPS["search_spaces"].load(name, listed)
-    return _checked_space(name, found)
+    name = _name_of_id(name)
+    return _checked_space(name, GROUPS["search_spaces"].load(name, listed))
+
+
+def _name_of_id(name: str) -> str:
+    """Return the registered name of the space with a versioned id; any other value is returned unchanged."""
+    is_reference = not isinstance(name, str) or ":" in name
+    if is_reference or GROUPS["search_spaces"].is_built_in(name) or name in (known := names("search_spaces")):
+        return name
+    for short in known:
+        with suppress(Exception):  # another package's space that cannot be imported, or is not a space
+            if getattr(_space(short), "id", None) == name:
+                return short
+    return name
 
 
 def _checked_space(name: str, found: Any) -> "SearchSpace":

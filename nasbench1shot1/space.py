@@ -2,7 +2,7 @@
 
 import operator
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, product
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.benchmark import CELL_FEATURES, Benchmark, CellFeature, Reference
 from nasbench1shot1.configurable import Configurable
-from nasbench1shot1.ground.arguments import check_rng
+from nasbench1shot1.ground.arguments import check_rng, is_integer
 from nasbench1shot1.ground.errors import InvalidInputError, unknown_name
 
 Weights = Mapping[str, Any]
@@ -245,7 +245,8 @@ class SearchSpace(Configurable):
 def _are_entries(operation: int | tuple[int, ...], entries: int) -> bool:
     """Return whether an operation is the number of an entry, or a tuple of different ones."""
     several = operation if isinstance(operation, tuple) else (operation,)
-    return bool(several) and len(set(several)) == len(several) and all(one in range(entries) for one in several)
+    exist = all(is_integer(one) and 0 <= one < entries for one in several)
+    return exist and 0 < len(several) == len(set(several))
 
 
 def _mutate_value(value: int, levels: int, draw: float, probability: float) -> int:
@@ -378,9 +379,12 @@ class OneShotSpace(SearchSpace):
     def check_edges(self, edges: Mapping[str, Sequence[int]]) -> None:
         """Raise InvalidInputError unless cells can leave out edges, and every key has different entries of a choice."""
         self.check_cells("masked-edges", "edges=")
+        if not isinstance(edges, Mapping):
+            raise InvalidInputError(f"edges={edges!r} is not valid: give a mapping from choices to entries")
         entries = {choice.key: choice.entries for choice in self.choices() if choice.key != self.operation_key}
         for key, taken in edges.items():
-            if key not in entries or not _are_entries(tuple(taken), entries[key]):
+            are_several = isinstance(taken, Collection)
+            if key not in entries or not are_several or not _are_entries(tuple(taken), entries[key]):
                 known = ", ".join(f"{name} (0 to {number - 1})" for name, number in entries.items())
                 raise InvalidInputError(
                     f"edges={{{key!r}: {taken!r}}} is not valid: give different entries of {known or 'no choice'}"

@@ -102,8 +102,9 @@ def configuration_space(space: HasWirings) -> "ConfigurationSpace":
 
 
 def from_configuration(space: HasWirings, configuration: "Configuration | Mapping[str, Any]") -> CellArchitecture:
-    """Return the architecture of a configuration; raises InvalidInputError if a value is missing or unknown."""
-    values = values_by_name(configuration)
+    """Return the architecture of a configuration; raises InvalidInputError if a name or value is missing or unknown."""
+    nodes = range(1, space.n_blocks + 2)
+    values = values_by_name(configuration, space.name, [*operation_keys(space), *map(_parents_key, nodes)])
     operations = operations_of(values, space)
     parents = tuple(
         choices[checked_choice(values, _parents_key(node), list(choices))] for node, choices in _parent_choices(space)
@@ -127,16 +128,16 @@ def edge_configuration_space(space: HasBlocks) -> "ConfigurationSpace":
 
     configurations = ConfigurationSpace(name=space.id)
     add_operations(configurations, space)
-    configurations.add(Categorical(_edge_key(x, y), [0, 1]) for y in range(1, space.n_blocks + 2) for x in range(y))
+    configurations.add(Categorical(key, [0, 1]) for key in _edge_keys(space))
     return configurations
 
 
 def from_edges(space: HasBlocks, configuration: "Configuration | Mapping[str, Any]") -> CellArchitecture:
-    """Return the architecture, perhaps invalid, of a configuration of edges.
+    """Return the architecture, possibly invalid, of a configuration of edges.
 
-    Raises InvalidInputError if a value is missing or unknown.
+    Raises InvalidInputError if a name or value is missing or unknown.
     """
-    values = values_by_name(configuration)
+    values = values_by_name(configuration, space.name, [*operation_keys(space), *_edge_keys(space)])
     operations = operations_of(values, space)
     parents = tuple(
         tuple(x for x in range(y) if checked_choice(values, _edge_key(x, y), ("0", "1")) == "1")
@@ -159,18 +160,26 @@ def add_operations(configurations: "ConfigurationSpace", space: HasBlocks) -> No
     """Add the categorical `choice_block_{i}_op` of every block."""
     from ConfigSpace import Categorical
 
-    configurations.add(Categorical(_operation_key(block), OPERATIONS) for block in range(1, space.n_blocks + 1))
+    configurations.add(Categorical(key, OPERATIONS) for key in operation_keys(space))
 
 
 def operations_of(values: Mapping[str, Any], space: HasBlocks) -> tuple[int, ...]:
     """Return the operations of a configuration; raises InvalidInputError if a value is missing or unknown."""
-    blocks = range(1, space.n_blocks + 1)
-    operations = (checked_choice(values, _operation_key(block), OPERATIONS) for block in blocks)
+    operations = (checked_choice(values, key, OPERATIONS) for key in operation_keys(space))
     return tuple(OPERATIONS.index(operation) for operation in operations)
+
+
+def operation_keys(space: HasBlocks) -> list[str]:
+    """Return the names of the operations in configurations, block by block."""
+    return [_operation_key(block) for block in range(1, space.n_blocks + 1)]
 
 
 def _operation_values(arch: CellArchitecture) -> dict[str, Any]:
     return {_operation_key(block): OPERATIONS[op] for block, op in enumerate(arch.operations, start=1)}
+
+
+def _edge_keys(space: HasBlocks) -> list[str]:
+    return [_edge_key(x, y) for y in range(1, space.n_blocks + 2) for x in range(y)]
 
 
 def _edge_key(x: int, y: int) -> str:

@@ -15,7 +15,13 @@ from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.configurable import Encoding, values_by_name
 from nasbench1shot1.ground.errors import InvalidInputError, shorten
 from nasbench1shot1.nasbench101.encoding import MAX_EDGES, edge_bit
-from nasbench1shot1.search_spaces.cell_choices import HasBlocks, add_operations, checked_choice, operations_of
+from nasbench1shot1.search_spaces.cell_choices import (
+    HasBlocks,
+    add_operations,
+    checked_choice,
+    operation_keys,
+    operations_of,
+)
 from nasbench1shot1.search_spaces.edge_masks import n_edges
 
 if TYPE_CHECKING:
@@ -52,14 +58,15 @@ class EdgeIndexEncoding(Encoding):
         configurations = ConfigurationSpace(name=f"{self._space.id}-edge-index")
         add_operations(configurations, self._space)
         numbers = list(range(n_edges(self._space.n_vertices)))
-        configurations.add(Categorical(_edge(place), numbers) for place in range(self._chosen))
+        configurations.add(Categorical(edge, numbers) for edge in _edges(self._chosen))
         return configurations
 
     def from_configuration(self, configuration: "Configuration | Mapping[str, Any]") -> Architecture:
         """See `Encoding`."""
-        values, possible = values_by_name(configuration), n_edges(self._space.n_vertices)
+        edges, possible = _edges(self._chosen), n_edges(self._space.n_vertices)
+        values = values_by_name(configuration, self._space.name, [*operation_keys(self._space), *edges])
         known = [str(number) for number in range(possible)]
-        numbers = {int(checked_choice(values, _edge(place), known)) for place in range(self._chosen)}
+        numbers = {int(checked_choice(values, edge, known)) for edge in edges}
         mask = sum(1 << possible - 1 - number for number in numbers)
         return self._space.with_edges(mask, operations_of(values, self._space))
 
@@ -86,14 +93,15 @@ class ContinuousEncoding(Encoding):
         configurations, possible = ConfigurationSpace(name=f"{self._space.id}-continuous"), self._possible
         add_operations(configurations, self._space)
         configurations.add(Integer(N_EDGES, (0, min(MAX_EDGES, possible))))
-        configurations.add(Float(_edge(place), (0.0, 1.0)) for place in range(possible))
+        configurations.add(Float(edge, (0.0, 1.0)) for edge in _edges(possible))
         return configurations
 
     def from_configuration(self, configuration: "Configuration | Mapping[str, Any]") -> Architecture:
         """See `Encoding`."""
-        values, possible = values_by_name(configuration), self._possible
+        edges, possible = _edges(self._possible), self._possible
+        values = values_by_name(configuration, self._space.name, [*operation_keys(self._space), N_EDGES, *edges])
         count = int(checked_choice(values, N_EDGES, [str(of) for of in range(min(MAX_EDGES, possible) + 1)]))
-        numbers = [_fraction(values, _edge(place)) for place in range(possible)]
+        numbers = [_fraction(values, edge) for edge in edges]
         highest = sorted(range(possible), key=lambda place: (numbers[place], place), reverse=True)[:count]
         v = self._space.n_vertices
         bits = [edge_bit(x, y) for x in range(v) for y in range(x + 1, v)]
@@ -104,8 +112,9 @@ class ContinuousEncoding(Encoding):
         return n_edges(self._space.n_vertices)
 
 
-def _edge(place: int) -> str:
-    return f"edge_{place}"
+def _edges(number: int) -> list[str]:
+    """Return the names of the first edges in configurations."""
+    return [f"edge_{place}" for place in range(number)]
 
 
 def _fraction(values: Mapping[str, Any], key: str) -> float:

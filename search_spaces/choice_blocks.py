@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nasbench1shot1.architecture import Architecture, check_space_name
+from nasbench1shot1.architecture import Architecture, check_space_id, check_space_name
 from nasbench1shot1.configurable import checked_values
 from nasbench1shot1.ground.arguments import check_rng
 from nasbench1shot1.ground.errors import InvalidInputError, unknown_name
@@ -37,7 +37,7 @@ from nasbench1shot1.search_spaces.wirings import (
     Wiring,
     all_wirings,
     canonical_wiring,
-    check_parents,
+    checked_parents,
     counting_rules,
     encodings,
 )
@@ -87,12 +87,12 @@ class ChoiceBlockSpace(OneShotSpace):
             paper_loose_end_rule: the rule with which the paper counted "loose_ends".
 
         Raises:
-            InvalidInputError: the name has characters other than letters, digits, _ and -; a node cannot have that
-                many parents; or a limit is exceeded.
+            InvalidInputError: the name or the id has characters other than letters, digits, _ and -; `n_parents` are
+                not whole numbers; a node cannot have that many parents; or a limit is exceeded.
         """
         check_space_name(name)
-        check_parents(n_parents)
-        self.name, self.id, self.n_parents = name, id, n_parents
+        check_space_id(id)
+        self.name, self.id, self.n_parents = name, id, checked_parents(n_parents)
         self.paper_counts = dict(paper_counts or {})
         self.paper_loose_end_rule = paper_loose_end_rule
 

@@ -131,9 +131,9 @@ class NASBench201Space(IndependentChoices[EdgeArchitecture]):
     def from_configuration(self, configuration: "Configuration | Mapping[str, Any]") -> EdgeArchitecture:
         """Return the architecture of a configuration of `configuration_space()`, or of a mapping with its keys.
 
-        Raises InvalidInputError if a value is missing or unknown.
+        Raises InvalidInputError if a name or value is missing or unknown.
         """
-        values = values_by_name(configuration)
+        values = values_by_name(configuration, self.name, EDGE_NAMES)
         return self._at(tuple(OPERATIONS.index(checked_choice(values, edge, OPERATIONS)) for edge in EDGE_NAMES))
 
     def to_configuration(self, arch: Architecture) -> "Configuration":

@@ -122,7 +122,7 @@ class NATSSizeSpace(IndependentChoices[WidthArchitecture]):
         A choice is the position of a width, 0 to 7, or a pair of different positions, whose outputs are interpolated.
         """
         super().check_operations(operations)
-        if any(isinstance(choice, tuple) and len(choice) > 2 for choice in operations):
+        if any(isinstance(choice, tuple) and len(choice) != 2 for choice in operations):
             raise InvalidInputError(
                 f"operations={operations!r} is not valid: give a position, or two different positions, for each row"
             )
@@ -143,9 +143,9 @@ class NATSSizeSpace(IndependentChoices[WidthArchitecture]):
     def from_configuration(self, configuration: "Configuration | Mapping[str, Any]") -> WidthArchitecture:
         """Return the architecture of a configuration of `configuration_space()`, or of a mapping with its keys.
 
-        Raises InvalidInputError if a value is missing or is not a width.
+        Raises InvalidInputError if a name is missing or unknown, or a value is not a width.
         """
-        values, widths = values_by_name(configuration), tuple(map(str, WIDTHS))
+        values, widths = values_by_name(configuration, self.name, _NAMES), tuple(map(str, WIDTHS))
         return WidthArchitecture.unchecked(
             self.name, tuple(int(checked_choice(values, name, widths)) for name in _NAMES)
         )

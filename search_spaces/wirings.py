@@ -5,11 +5,12 @@ A wiring is a tuple of the ascending parents of block 1, …, block n and the ou
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import combinations, product
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nasbench1shot1.ground.arguments import is_integer
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.nasbench101.architecture import live_blocks
 from nasbench1shot1.nasbench101.encoding import MAX_EDGES, MAX_VERTICES, OPERATIONS, Encodings, from_arrays
@@ -18,14 +19,21 @@ from nasbench1shot1.space import Numbers
 Wiring = tuple[tuple[int, ...], ...]
 
 
-def check_parents(n_parents: tuple[int, ...]) -> None:
-    """Raise InvalidInputError unless a cell of NAS-Bench-101 can have nodes with these numbers of parents."""
-    if not all(1 <= k <= node for node, k in enumerate(n_parents, start=1)):
-        raise InvalidInputError(f"n_parents={n_parents}: node j must take between 1 and j parents")
-    if not (2 <= len(n_parents) < MAX_VERTICES and sum(n_parents) <= MAX_EDGES):
+def checked_parents(n_parents: Any) -> tuple[int, ...]:
+    """Return the numbers of parents of nodes as Python integers.
+
+    Raises InvalidInputError unless a cell of NAS-Bench-101 can have such nodes.
+    """
+    if not isinstance(n_parents, Sequence | np.ndarray) or not all(map(is_integer, n_parents)):
+        raise InvalidInputError(f"n_parents={n_parents!r}: give a tuple of whole numbers, such as (1, 2, 2, 2, 2)")
+    found = tuple(map(int, n_parents))
+    if not all(1 <= k <= node for node, k in enumerate(found, start=1)):
+        raise InvalidInputError(f"n_parents={found}: node j must take between 1 and j parents")
+    if not (2 <= len(found) < MAX_VERTICES and sum(found) <= MAX_EDGES):
         raise InvalidInputError(
-            f"n_parents={n_parents}: NAS-Bench-101 has 1 to {MAX_VERTICES - 2} blocks and at most {MAX_EDGES} edges"
+            f"n_parents={found}: NAS-Bench-101 has 1 to {MAX_VERTICES - 2} blocks and at most {MAX_EDGES} edges"
         )
+    return found
 
 
 def all_wirings(n_parents: tuple[int, ...]) -> list[Wiring]:

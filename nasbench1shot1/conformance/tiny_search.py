@@ -83,8 +83,9 @@ def cached_search(folder: Path, options: Mapping[str, Any]) -> Run:
 
 def resume_search(folder: Path) -> Run:
     """Resume the run in a folder and return it."""
-    method = str(open_search(folder).config["optimizer"])
-    return search(resume=folder, allow_module=method.partition(":")[0], console=_quiet_console())  # the suite's own
+    config = open_search(folder).config
+    own = [name.partition(":")[0] for name in (config["optimizer"], config["space"]) if ":" in name]
+    return search(resume=folder, allow_module=",".join(own) or None, console=_quiet_console())
 
 
 def killed_search(out: Path, options: Mapping[str, Any], kill: Kill) -> None:

@@ -27,7 +27,7 @@ from nasbench1shot1.nasbench201.layers import BATCH_NORM_MOMENTUM, halve
 from nasbench1shot1.nats_size.architecture import WIDTHS, WidthArchitecture, layer_rows
 from nasbench1shot1.space import Place
 from nasbench1shot1.supernets.batch_norm import has_long_sums
-from nasbench1shot1.supernets.layers import BATCH_NORM_EPSILON, BatchNorm2d
+from nasbench1shot1.supernets.layers import BATCH_NORM_EPSILON, BatchNorm2d, weighted_sum
 from nasbench1shot1.supernets.places import CellWidth, doubling_stages
 from nasbench1shot1.supernets.presets import Preset
 
@@ -47,7 +47,7 @@ class LayerWidth:
         channels: number of computed channels, the first ones of the layer.
         factor: multiplies feature maps, (1 or N, 1 or channels, 1, 1), on any device; None: nothing.
         pair: the two widths that are interpolated; None: none.
-        shares: their mixing weights, (2,).
+        shares: their mixing weights, (2,) or, one set per image, (N, 2).
     """
 
     channels: int
@@ -82,7 +82,8 @@ def layer_width(weights: Tensor | None, chosen: Chosen, is_sliced: bool) -> Laye
     if isinstance(chosen, tuple):
         assert weights is not None
         first, second = WIDTHS[chosen[0]], WIDTHS[chosen[1]]
-        return LayerWidth(max(first, second) if is_sliced else LARGEST, None, (first, second), weights[list(chosen)])
+        shares = weights[..., list(chosen)]
+        return LayerWidth(max(first, second) if is_sliced else LARGEST, None, (first, second), shares)
     factor = None if weights is None else _four_axes(weights[..., chosen : chosen + 1])
     if is_sliced:
         return LayerWidth(WIDTHS[chosen], factor)
@@ -95,9 +96,12 @@ def interpolate(x: Tensor, widths: tuple[int, int], shares: Tensor) -> Tensor:
     """Return Σᵢ shareᵢ · CWI(the first widthᵢ channels of x), (N, C, H, W) → (N, C, H, W); C is the larger width.
 
     CWI is channel-wise interpolation (Dong and Yang, TAS, NeurIPS 2019, section 3.1): channel t of C is the mean of
-    the channels ⌊t·c/C⌋ … ⌈(t+1)·c/C⌉ - 1 of c. Both interpolations together are one 1×1 convolution.
+    the channels ⌊t·c/C⌋ … ⌈(t+1)·c/C⌉ - 1 of c. With shares (2,), both interpolations together are one 1×1 convolution;
+    with one set per image, (N, 2), they are two.
     """
     first, second = (_interpolation(width, x.shape[1]).to(x) for width in widths)
+    if shares.dim() > 1:
+        return weighted_sum(shares, [F.conv2d(x, matrix[:, :, None, None]) for matrix in (first, second)])
     matrix = shares[0].to(x.dtype) * first + shares[1].to(x.dtype) * second
     return F.conv2d(x, matrix[:, :, None, None])
 

@@ -218,8 +218,8 @@ class Mixture(nn.Module):
 
 
 def check_partial(channels: int, partial: int) -> None:
-    """Raise InvalidInputError if channels cannot be divided by `partial`."""
-    if partial < 1 or channels % partial:
+    """Raise InvalidInputError if channels cannot be divided by `partial`, which is at least 1."""
+    if channels % partial:
         raise InvalidInputError(
             f"{channels} channels cannot be divided by {option('partial_channels', partial)}: choose a multiple of "
             f"{partial} as {option('channels')}"

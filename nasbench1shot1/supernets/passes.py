@@ -32,8 +32,8 @@ class Mixing:
         weights: mixing weights, with one tensor per key of `space.mixing_shapes()`. A tuple holds several sets of
             mixing weights, which the mixed places use in turn. None computes `path` without weights.
         operations: the sample of this pass: one operation for every row of the space's `operation_key`, as Python
-            integers, or two widths that are interpolated. Other operations are not computed. If `weights` is a tuple,
-            this is a tuple with the sample for each set. None: nothing is sampled.
+            or NumPy integers, or two widths that are interpolated. Other operations are not computed. If `weights` is a
+            tuple, this is a tuple with the sample for each set. None: nothing is sampled.
         allowed: the operations of every row that the method has not excluded, for all sets of weights. Excluded
             operations are not computed, whatever their weight, and lose their momentum in a weight step. None: all are
             allowed, or the pass samples.

@@ -4,10 +4,11 @@ docs/presets.md explains every switch and its effect.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any, Literal, get_args
+from dataclasses import dataclass, fields, replace
+from numbers import Real
+from typing import Any, Literal, get_args, get_origin
 
-from nasbench1shot1.ground.errors import unknown_name
+from nasbench1shot1.ground.errors import InvalidInputError, unknown_name
 
 BatchNormMode = Literal["batch", "running", "recalibrated", "batch-in-cells"]
 BATCH_NORMS: tuple[str, ...] = get_args(BatchNormMode)
@@ -59,6 +60,20 @@ class Preset:
     masked_features: bool
     batch_norm_affine: bool | None = None
 
+    def __post_init__(self) -> None:
+        """Raise InvalidInputError for a value that a switch does not have, such as a misspelt one."""
+        for switch in fields(self):
+            value, known = getattr(self, switch.name), get_args(switch.type) or (switch.type,)
+            if get_origin(switch.type) is Literal and value not in known:
+                raise unknown_name(f"value of {switch.name} in a preset", value, known)
+            if bool in known and not isinstance(value, known):
+                raise InvalidInputError(f"{switch.name} of a preset cannot be {value!r}: give True or False")
+        momentum: Any = self.batch_norm_momentum
+        if isinstance(momentum, bool) or not isinstance(momentum, Real) or not 0 <= float(momentum) <= 1:
+            raise InvalidInputError(
+                f"batch_norm_momentum of a preset cannot be {momentum!r}: give a number from 0 to 1"
+            )
+
 
 PRESETS = {
     "corrected": Preset(
@@ -101,7 +116,7 @@ def as_preset(preset: "str | Preset") -> Preset:
     """
     if isinstance(preset, Preset):
         return preset
-    if preset not in PRESETS:
+    if preset not in list(PRESETS):  # a list, because `preset` may not be hashable
         raise unknown_name("preset", preset, PRESETS)
     return PRESETS[preset]
 

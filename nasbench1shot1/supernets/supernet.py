@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.benchmark import CellFeature, load
-from nasbench1shot1.ground.arguments import check_torch_generator
+from nasbench1shot1.ground.arguments import check_torch_generator, positive_number
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.space import OneShotSpace, Place, SearchSpace, Weights, as_one_shot, check_keys
 from nasbench1shot1.supernets.layers import BatchNorm2d, Mixture, Observer, initialise, set_affine
@@ -76,8 +76,8 @@ class Supernet(nn.Module):
 
     Raises:
         InvalidInputError: the preset is unknown, the space has no mixing weights, its cell cannot be found or lacks
-            what a declared feature needs, `channels` is not a multiple of `partial_channels`, or there is less than one
-            channel or cell.
+            what a declared feature needs, `channels` is not a multiple of `partial_channels`, or a number is not a
+            whole number of at least 1.
     """
 
     classifier: nn.Linear
@@ -97,8 +97,9 @@ class Supernet(nn.Module):
         super().__init__()
         if generator is not None:
             check_torch_generator(generator)
-        if not all(isinstance(number, int | np.integer) and number >= 1 for number in (channels, cells)):
-            raise InvalidInputError(f"a supernet needs at least 1 channel and 1 cell, not {channels!r} and {cells!r}")
+        channels, cells = positive_number("channels", channels), positive_number("cells", cells)
+        classes = positive_number("classes", classes)
+        partial_channels = positive_number("partial_channels", partial_channels)
         self.space, self.preset, self.partial_channels = as_one_shot(space), as_preset(preset), partial_channels
         self.skeleton = make_skeleton(self.space, channels, cells, self.preset)
         self._cell_class = cell_class(self.space)
@@ -138,8 +139,9 @@ class Supernet(nn.Module):
                 tensors. In a list of mappings, the mixed place i uses mapping i modulo the length of the list. With an
                 Architecture, only its live parts are computed, without scaling.
             operations: for methods that sample or exclude operations, the operation to compute for every row of the
-                space's `operation_key`, or a tuple of operations, as Python integers (a list of sequences if `mixing`
-                is a list). Their outputs are still scaled by their weights in `mixing`, so that these have a gradient.
+                space's `operation_key`, or a tuple of operations, as Python or NumPy integers (a list of sequences if
+                `mixing` is a list). Their outputs are still scaled by their weights in `mixing`, so that these have a
+                gradient.
             path: an architecture to compute alone, scaled by its entries in `mixing`.
             edges: for methods that exclude edges, the entries to compute of each choice other than operations, by key;
                 all entries of a choice that is missing. The weights of the other entries in `mixing` must be 0.
@@ -255,7 +257,8 @@ class Supernet(nn.Module):
         """Check and return the arguments (mixing, operations, path, edges) that the mixed places use in turn."""
         several = isinstance(mixing, list | tuple)
         mixings = list(mixing) if several else [mixing]
-        sampled = list(operations) if several and operations is not None else [operations] * len(mixings)
+        of_each = several and isinstance(operations, Sequence | np.ndarray)
+        sampled = list(operations) if of_each else [operations] * len(mixings)
         if not mixings or len(mixings) != len(sampled):
             raise InvalidInputError(
                 f"{len(mixings)} sets of mixing weights and {len(sampled)} of operations: give at least one set of "
@@ -263,9 +266,7 @@ class Supernet(nn.Module):
             )
         if not torch.compiler.is_compiling():
             mixings = [self._checked_mixing(of_cell, images) for of_cell in mixings]
-            for of_cell in sampled:
-                if of_cell is not None:
-                    self.space.check_operations(of_cell)
+            sampled = [None if of_cell is None else self._checked_operations(of_cell) for of_cell in sampled]
             if path is not None:
                 self.space.index(path)
             if edges is not None:
@@ -292,6 +293,13 @@ class Supernet(nn.Module):
         }
         evaluated: dict[str, Tensor] = self._cell_class.as_evaluated(stacked, self.preset)
         return evaluated
+
+    def _checked_operations(self, operations: Any) -> tuple[Any, ...]:
+        """Return sampled operations with Python integers instead of NumPy's, which random generators draw."""
+        if isinstance(operations, np.ndarray):
+            operations = operations.tolist()
+        self.space.check_operations(operations)
+        return tuple(map(_as_python, operations))
 
     def _checked_mixing(self, mixing: Weights, images: Tensor) -> dict[str, Tensor]:
         """Return mixing weights as tensors; only keys and shapes are checked, which does not synchronise a device."""
@@ -352,10 +360,19 @@ def _part(space: OneShotSpace, part: str, reference: str | None) -> Any:
     return load(reference, f"the {part} of {space.name}")
 
 
+def _as_python(operation: Any) -> Any:
+    """Return an operation, or a tuple of operations, without NumPy's integers."""
+    if isinstance(operation, tuple):
+        return tuple(map(_as_python, operation))
+    return int(operation) if isinstance(operation, np.integer) else operation
+
+
 def _as_tensor(key: str, values: Any, images: Tensor) -> Tensor:
     if isinstance(values, Tensor):
         return values
     try:
+        if isinstance(values, np.ndarray):  # PyTorch does not read all strides, byte orders and types
+            values = np.asarray(values, np.float64, order="C")
         return torch.tensor(values, dtype=torch.promote_types(images.dtype, torch.float32), device=images.device)
     except (TypeError, ValueError, RuntimeError) as error:
         raise InvalidInputError(f"mixing weights '{key}' are not an array of numbers ({error})") from error

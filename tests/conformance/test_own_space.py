@@ -19,6 +19,7 @@ from tiny_search import TINY, search
 
 import nasbench1shot1 as nb
 from nasbench1shot1 import cli
+from nasbench1shot1.conformance.tiny_search import random_images, resume_search, tiny_search
 from nasbench1shot1.search_spaces.choice_blocks import ChoiceBlockSpace
 from nasbench1shot1.tables.table import Table
 
@@ -130,6 +131,13 @@ def test_an_imported_table_gives_regret_relative_to_the_cells_of_the_space(
     drawn = nb.compare([longer, study], over="simulated-time").lines
     curves = [line for line in drawn if not str(line.get_label()).startswith("mean over the space")]
     assert sum(line.get_linestyle() != ":" for line in curves) == 2  # dotted line: the result after the end of a run
+
+
+def test_the_suite_for_optimizers_resumes_a_search_of_a_space_whose_module_is_not_imported(short_cells, tmp_path):
+    options = {"optimizer": "darts", "space": "short_cells:TINY", "images": str(random_images(tmp_path)), "epochs": 1}
+    searched = tiny_search(tmp_path / "run", options)
+    del sys.modules["short_cells"]  # as in the process in which the suite resumes a killed search
+    assert resume_search(tmp_path / "run").lines == searched.lines
 
 
 def test_a_class_that_a_run_could_not_reimport_is_refused_before_writing(tmp_path):

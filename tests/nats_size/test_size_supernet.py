@@ -147,12 +147,34 @@ def test_interpolation_equals_adaptive_pooling_along_channels(first, second):
     assert not padded[:, largest:].any()
 
 
+PAIRS = ((1, 2), (5, 3), 4, (0, 7), (6, 5))
+
+
+def test_each_image_can_have_its_own_shares_of_two_widths():
+    net = supernet().eval()
+    weights = torch.from_numpy(values_of("Λ", (4, 5, 8))).softmax(dim=-1)
+    alone = [net(images()[i : i + 1], {"widths": weights[i]}, PAIRS) for i in range(4)]
+    together = net(images(), {"widths": weights}, PAIRS)
+    torch.testing.assert_close(together, torch.cat(alone), rtol=1e-9, atol=1e-11)
+
+
+def test_equal_shares_of_two_widths_for_each_image_have_the_gradient_of_shared_ones():
+    net = supernet("original").train()
+    weights = torch.from_numpy(values_of("Λ", (5, 8))).softmax(dim=-1).requires_grad_()
+    outputs = [net(images(), {"widths": given}, PAIRS) for given in (weights, weights.expand(4, 5, 8))]
+    torch.testing.assert_close(outputs[1], outputs[0], rtol=1e-9, atol=1e-11)
+    wanted, found = (torch.autograd.grad(output.square().sum(), weights) for output in outputs)
+    torch.testing.assert_close(found, wanted, rtol=1e-7, atol=1e-9)
+
+
 def test_rows_of_layers():
     rows = [layer_rows(place.kind, place.number) for place in supernet().places]
     assert rows == [(0, 0), (0, 0), (0, 1), (1, 2), (2, 3), (3, 4), (4, 4)]
 
 
-@pytest.mark.parametrize("operations", [(0, 1, 2, 3), (0, 1, 2, 3, 8), (0, 1, 2, 3, (1, 1)), (0, 1, 2, 3, (0, 1, 2))])
+@pytest.mark.parametrize(
+    "operations", [(0, 1, 2, 3), (0, 1, 2, 3, 8), *[(0, 1, 2, 3, of_last) for of_last in ((1, 1), (0, 1, 2), (3,))]]
+)
 def test_invalid_choices_are_refused(operations):
     with pytest.raises(nb.InvalidInputError, match="operations"):
         supernet()(images(), weights_of(ARCHITECTURES[0]), operations)

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from refusals import refuses
 from rich.console import Console
 from tiny_search import tiny_state
 
@@ -30,6 +31,14 @@ def test_a_search_within_bounds_can_be_ranked(tmp_path, optimizer):
 def test_several_seeds_are_searched(tmp_path):
     group = nb.search_seeds([0, 1], optimizer="mask-rl", out=tmp_path / "group", console=QUIET, **OPTIONS, epochs=2)
     assert [run.config["optimizer"] for run in group.runs] == ["tunas", "tunas"]
+
+
+def test_a_search_cannot_return_to_the_warm_up(tmp_path):
+    options = {**OPTIONS, "epochs": 2, "warm_up_ratio": 0.5}
+    run = nb.search("tunas", out=tmp_path / "run", console=QUIET, **options)
+    with refuses(nb.InvalidInputError, "epoch 2", "search", "warm-up", options="epochs"):
+        nb.search(resume=run.folder, epochs=4, console=QUIET)
+    assert nb.load_run(run.folder).config["grown"] == []
 
 
 @pytest.mark.parametrize("optimizer", ["tas", "tunas", "gdas", "random-ws"])

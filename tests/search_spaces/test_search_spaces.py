@@ -20,7 +20,7 @@ from nasbench1shot1.conformance.search_space import (
 )
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.nasbench101.architecture import CellArchitecture
-from nasbench1shot1.registry import optimizer
+from nasbench1shot1.registry import BUILT_IN, optimizer
 from nasbench1shot1.search_spaces.choice_blocks import ChoiceBlockSpace
 from nasbench1shot1.search_spaces.wirings import live_blocks
 from nasbench1shot1.space import SearchSpace
@@ -208,10 +208,30 @@ def test_anything_but_an_architecture_is_refused(wrong: Any) -> None:
         nb.search_space("s1").index(wrong)
 
 
-@pytest.mark.parametrize("n_parents", [(2, 1), (1, 0, 1), (1,), (1, 1, 1, 1, 1, 1, 1), (1, 2, 3, 4)])
-def test_spaces_outside_nasbench101_are_refused(n_parents: tuple[int, ...]) -> None:
-    with pytest.raises(InvalidInputError, match="n_parents"):
+@pytest.mark.parametrize(
+    "n_parents",
+    [
+        *[(2, 1), (1, 0, 1), (1,), (1, 1, 1, 1, 1, 1, 1), (1, 2, 3, 4)],
+        *[(1.0, 1, 2), ("1", 1, 2), (True, 1, 2), "112", None, 5, np.ones((2, 2), int)],
+    ],
+)
+def test_spaces_outside_nasbench101_are_refused(n_parents: Any) -> None:
+    with refuses(InvalidInputError, "n_parents"):
         ChoiceBlockSpace("x", "x-v1", n_parents)
+
+
+def test_numbers_of_parents_become_python_integers() -> None:
+    for n_parents in ([1, 1, 2], np.array([1, 1, 2])):
+        space = ChoiceBlockSpace("x", "x-v1", n_parents)  # type: ignore[arg-type]
+        assert space.definition == "(1, 1, 2)"
+        assert space.count("unique") == ChoiceBlockSpace("x", "x-v1", (1, 1, 2)).count("unique")
+
+
+@pytest.mark.parametrize("id", ["../../x-v1", "x/v1", ".x", "..", "", None])
+def test_ids_that_cannot_be_the_name_of_a_file_are_refused(id: Any) -> None:
+    with refuses(InvalidInputError, repr(id), "id"):
+        ChoiceBlockSpace("x", id, (1, 1, 2))
+    assert ChoiceBlockSpace("x", "x-v1.2", (1, 1, 2)).id == "x-v1.2"
 
 
 @pytest.mark.parametrize(
@@ -235,6 +255,22 @@ def test_unknown_names_suggest_the_closest(call: object, values: str) -> None:
     assert callable(call)
     with refuses(InvalidInputError, *values.split()):
         call()
+
+
+@pytest.mark.parametrize("name", BUILT_IN["search_spaces"])
+def test_a_configuration_with_an_unknown_parameter_is_refused(name: str) -> None:
+    space = nb.search_space(name)
+    for encoding in {"": space, **space.named_encodings}.values():
+        configuration = dict(encoding.configuration_space().get_default_configuration())
+        with refuses(InvalidInputError, name, "'layer_9'"):
+            encoding.from_configuration({**configuration, "layer_9": 0})
+
+
+def test_a_larger_cell_is_not_read_as_a_smaller_one() -> None:
+    arch = nb.Architecture.parse("nb101:0|1|2|3|4|5:conv3x3,conv3x3,conv1x1,conv3x3,maxpool3x3")
+    configuration = nb.search_space("nb101").to_configuration(arch)
+    with refuses(InvalidInputError, "nb101-mini", "'choice_block_5_op'"):
+        nb.search_space("nb101-mini").from_configuration(configuration)
 
 
 def test_a_space_is_found_by_its_versioned_id() -> None:

@@ -1,5 +1,7 @@
 """The supernet compared with a naive reference, golden parameter counts, and published faults."""
 
+from dataclasses import fields, replace
+
 import numpy as np
 import pytest
 import torch
@@ -10,7 +12,7 @@ from torch.func import functional_call, grad, stack_module_state, vmap
 
 import nasbench1shot1 as nb
 from nasbench1shot1.search_spaces.choice_blocks import ChoiceBlockSpace
-from nasbench1shot1.supernets.presets import PRESETS
+from nasbench1shot1.supernets.presets import PRESETS, Preset
 from nasbench1shot1.supernets.supernet import to_tensors
 
 
@@ -110,10 +112,20 @@ def test_any_number_of_channels_and_cells(cells):
     assert len(net.cells) == cells
 
 
-@pytest.mark.parametrize("sizes", [{"channels": 0}, {"cells": 0}, {"channels": 4.5}, {"cells": "9"}])
-def test_an_empty_supernet_is_refused(sizes):
-    with pytest.raises(nb.InvalidInputError, match=r"1 channel.*1 cell"):
-        nb.Supernet(nb.search_space("s1"), **sizes)
+@pytest.mark.parametrize("name", ["channels", "cells", "classes", "partial_channels"])
+@pytest.mark.parametrize("size", [0, -1, 4.0, "9", True, None])
+def test_sizes_that_are_not_positive_numbers_are_refused(name, size):
+    with refuses(nb.InvalidInputError, name, repr(size)):
+        nb.Supernet(nb.search_space("s1"), **{name: size})
+
+
+@pytest.mark.parametrize("switch", [field.name for field in fields(Preset) if field.name != "name"])
+def test_a_preset_refuses_a_value_that_a_switch_does_not_have(switch):
+    for unfit in ("mispelt", 2, ["sum"]):
+        with refuses(nb.InvalidInputError, switch, unfit):
+            replace(PRESETS["corrected"], **{switch: unfit})
+    for preset in PRESETS.values():
+        assert replace(PRESETS["corrected"], **{switch: getattr(preset, switch)}).name == "corrected"
 
 
 def test_an_unknown_preset_is_refused_with_a_suggestion():
@@ -166,6 +178,7 @@ def test_bfloat16_autocast_agrees_approximately_and_keeps_float32_gradients():
         ({"input_edges/2": torch.ones(2)}, "input_edges/3, input_edges/4, operations, output_edges,"),
         ({"operations": None}, "'operations' numbers"),
         ({"operations": "abc"}, "'operations' numbers"),
+        ({"output_edges": np.array(list("abcde"), object)}, "'output_edges' numbers"),
     ],
 )
 def test_invalid_mixing_weights_are_named(change, values):
@@ -183,11 +196,37 @@ def test_missing_mixing_weights_are_named():
             net(images(), unfit)
 
 
-@pytest.mark.parametrize("operations", [(0,) * 9, (0,) * 3, (0, 0, -1, 0), (0, 0, 3, 0), (0, 0, None, 0)])
+@pytest.mark.parametrize(
+    "operations",
+    [(0,) * 9, (0,) * 3, *[(0, 0, unfit, 0) for unfit in (-1, 3, None, 1.0, True, [0, 1], "1", (0, 1.0))]],
+)
 def test_operations_missing_from_the_cell_are_refused(operations):
     net = small("s1")
     with pytest.raises(nb.InvalidInputError, match=r"4 numbers.*from 0.*\b2\b"):
         net(images(), random_mixing(net.space, 0), operations=operations)
+
+
+@pytest.mark.parametrize(
+    "change", [lambda array: array[::-1].copy()[::-1], lambda a: a.astype(">f4"), lambda a: a.astype("O")]
+)
+def test_arrays_of_every_order_and_type_are_accepted_as_mixing_weights(change):
+    net = small("s1").eval()
+    arrays = net.space.one_hot(net.space[12345])
+    changed = {key: change(array) for key, array in arrays.items()}
+    assert torch.equal(net(images(), changed), net(images(), arrays))
+
+
+@pytest.mark.parametrize(("name", "rows"), [("s1", 4), ("nb201", 6)])
+def test_operations_drawn_by_numpy_equal_python_integers(name, rows):
+    net = small(name).eval()
+    mixing, drawn = random_mixing(net.space, 0), np.random.default_rng(0).permutation(3)
+    for operations in ([drawn[0]] * rows, [tuple(drawn[:2])] * rows, (*drawn[1:], *[0] * (rows - 2))):
+        plain = [tuple(map(int, each)) if isinstance(each, tuple) else int(each) for each in operations]
+        assert torch.equal(net(images(), mixing, operations), net(images(), mixing, plain))
+        assert torch.equal(net(images(), [mixing], [operations]), net(images(), mixing, plain))
+    array = np.arange(rows) % 3
+    assert torch.equal(net(images(), mixing, array), net(images(), mixing, array.tolist()))
+    assert torch.equal(net(images(), [mixing], array[None]), net(images(), mixing, array.tolist()))
 
 
 def test_one_hot_arrays_and_parameter_dicts_are_accepted_as_mixing_weights():

@@ -109,6 +109,9 @@ def test_shares_that_do_not_exist_are_refused():
     net, _ = trained("s1")
     with refuses(nb.InvalidInputError, "8 channels", "partial_channels=3"):
         set_partial_channels(net, 3)
+    for unfit in (0, 2.0):
+        with refuses(nb.InvalidInputError, "partial_channels", unfit):
+            set_partial_channels(net, unfit)
     assert net.partial_channels == 4
     widths = Supernet(nb.search_space("nats-size"), 64, 3)
     with refuses(nb.InvalidInputError, "nats-size", "partial_channels=2"):
