@@ -5,7 +5,7 @@ on NATS-Bench's size space, where it is called mask_gumbel. See docs/fbnetv2.md.
 from dataclasses import dataclass
 from typing import Annotated
 
-from nasbench1shot1.optimizer import Mixing, SearchStep
+from nasbench1shot1.optimizer import Mixing
 from nasbench1shot1.optimizers.components.relaxation_kinds import RelaxationName
 from nasbench1shot1.optimizers.gradient import GradientHyperparameters, GradientOptimizer
 from nasbench1shot1.optimizers.widths import WidthHyperparameters, WidthOptimizer
@@ -41,7 +41,3 @@ class FBNetV2(WidthOptimizer, GradientOptimizer):
     def searched_mixing(self) -> Mixing:
         """Return the relaxation of Λ at this epoch's temperature."""
         return self._relax(self.generator)
-
-    def update_parameters(self, step: SearchStep) -> None:
-        """Take one Adam step on Λ with the gradient that `update` selects."""
-        GradientOptimizer.architecture_step(self, step)

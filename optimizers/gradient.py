@@ -160,15 +160,19 @@ class GradientHyperparameters(AdamHyperparameters):
             )
 
     def _check_costs(self) -> None:
+        self.check_penalty()
+
+    def check_penalty(self) -> None:
+        """Raise InvalidInputError for a penalty on costs that the relaxation or the rule does not support."""
         if self.cost_weight and self.kind.encoding != "softmax":
             raise InvalidInputError(
                 f"an expected cost needs the softmax of Λ, which {option('relaxation', self.relaxation)} does not use: "
-                f"use softmax or gumbel, or remove {option('cost_weight', self.cost_weight)}"
+                f"use softmax or gumbel, or give {option('cost_weight', 0)}"
             )
         if self.cost_weight and self.rule == "exponentiated-gradient":
             raise InvalidInputError(
                 f"{option('cost_weight', self.cost_weight)} penalises a function of Λ, but the exponentiated gradient "
-                f"updates mixing weights: remove it, or give {option('rule', 'adam')}"
+                f"updates mixing weights: give {option('cost_weight', 0)} or {option('rule', 'adam')}"
             )
 
     def _check_rule(self) -> None:
@@ -410,8 +414,9 @@ class GradientOptimizer(AdamOptimizer):
         return "cost_weight" if self.hyperparameters.cost_weight else None
 
     def constrain(self, constraint: Constraint) -> None:
-        """Take the bounds of the search; raises InvalidInputError if the space is too large for expected costs."""
+        """Take the bounds of the search; raises InvalidInputError if it cannot penalise expected costs."""
         super().constrain(constraint)
+        self.hyperparameters.check_penalty()
         if self.hyperparameters.cost_weight:
             from nasbench1shot1.optimizers.components.expectation import check_summable
 

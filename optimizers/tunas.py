@@ -98,7 +98,7 @@ class TuNAS(WidthOptimizer, AdamOptimizer):
         """Return widths drawn from the softmax of Λ."""
         return self.fixed_widths(self._draw())
 
-    def update_parameters(self, step: SearchStep) -> None:
+    def architecture_step(self, step: SearchStep) -> None:
         """Take one step of REINFORCE: sampled widths become more probable if they are more accurate than others."""
         import torch
 

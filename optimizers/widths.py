@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Protocol
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.ground.errors import InvalidInputError, option
-from nasbench1shot1.optimizer import Hyperparameters, Mixing, OneShotOptimizer, SearchStep
+from nasbench1shot1.optimizer import Hyperparameters, Mixing, OneShotOptimizer
 from nasbench1shot1.phases import Phase
 from nasbench1shot1.probability import preferred_within
 from nasbench1shot1.runs.options import Range
@@ -61,8 +61,8 @@ class WidthOptions(Protocol):
 class WidthOptimizer(OneShotOptimizer):
     """A one-shot method for widths; a subclass defines the mixing weights after the warm-up, and the step of Λ.
 
-    The warm-up trains the weights of random widths. Every layer has the largest width with a probability that falls
-    linearly from 1 to 0 during the warm-up, and otherwise one of all widths.
+    The warm-up is a phase, which trains the weights with random widths. Every layer has the largest width with a
+    probability that falls linearly from 1 to 0 during the warm-up, and otherwise one of all widths.
     """
 
     defaults = {"grad_clip": 0.0}  # noqa: RUF012
@@ -96,43 +96,32 @@ class WidthOptimizer(OneShotOptimizer):
         parameters: Tensor = self.parameters[self.space.operation_key]
         return parameters
 
-    def check_length(self, phases: Sequence[Phase], steps: int) -> None:
-        """Raise InvalidInputError if Λ never moves, because the warm-up takes all epochs."""
-        super().check_length(phases, steps)
-        epochs, ratio = sum(phase.epochs for phase in phases), self.hyperparameters.warm_up_ratio
-        if (epochs - 1) / epochs < ratio:
+    def phases(self, epochs: int, warm_start_epochs: int) -> Sequence[Phase]:
+        """Return the usual phases, whose warm-up includes all epochs with random widths.
+
+        Raises InvalidInputError if Λ never moves, because the warm-up takes all epochs.
+        """
+        random_epochs = sum(self._full_share(epoch, epochs) is not None for epoch in range(1, epochs + 1))
+        if random_epochs == epochs:
+            ratio = self.hyperparameters.warm_up_ratio
             raise InvalidInputError(
                 f"{option('warm_up_ratio', ratio)} leaves no epoch of {option('epochs', epochs)} for Λ: lower the "
                 "first or raise the second"
             )
+        return super().phases(epochs, max(warm_start_epochs, random_epochs))
 
     def begin_epoch(self, epoch: int, epochs: int, generator: torch.Generator) -> None:
         """Set the probability of the largest width, if the epoch belongs to the warm-up."""
         super().begin_epoch(epoch, epochs, generator)
-        progress, ratio = (epoch - 1) / epochs, self.hyperparameters.warm_up_ratio
-        self.full_share = 1 - progress / ratio if progress < ratio else None
+        self.full_share = self._full_share(epoch, epochs)
 
     def mixing(self) -> Mixing:
         """Return random widths during the warm-up, and the method's mixing weights after it."""
         return self.searched_mixing() if self.full_share is None else self._random_widths(self.full_share)
 
-    def remaining_share(self, epoch: int, phases: Sequence[Phase]) -> float:
-        """Return 0 during the warm-up, whose steps train one width per layer and not Λ, and 1 after it."""
-        progress = (epoch - 1) / sum(phase.epochs for phase in phases)
-        return 0.0 if progress < self.hyperparameters.warm_up_ratio else 1.0
-
     @abstractmethod
     def searched_mixing(self) -> Mixing:
         """Return the mixing weights of one training pass after the warm-up."""
-
-    def architecture_step(self, step: SearchStep) -> None:
-        """Update Λ once, except during the warm-up."""
-        if self.full_share is None:
-            self.update_parameters(step)
-
-    @abstractmethod
-    def update_parameters(self, step: SearchStep) -> None:
-        """Update Λ once."""
 
     def fixed_widths(self, positions: Tensor) -> Mixing:
         """Return a pass with given widths, int64 (draws, layers): positions among the candidates.
@@ -156,6 +145,10 @@ class WidthOptimizer(OneShotOptimizer):
     def evaluation_mixing(self) -> Mixing:
         """Return the preferred architecture, or a new sample if `evaluation_noise` is set."""
         return self.searched_mixing() if self.evaluates_with_noise else Mixing(path=self.architecture())
+
+    def _full_share(self, epoch: int, epochs: int) -> float | None:
+        progress, ratio = (epoch - 1) / epochs, self.hyperparameters.warm_up_ratio
+        return 1 - progress / ratio if progress < ratio else None
 
     def _random_widths(self, full_share: float) -> Mixing:
         import torch

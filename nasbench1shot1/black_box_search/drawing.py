@@ -36,7 +36,7 @@ def check_clocks(studies: Sequence[BlackBoxStudy]) -> None:
     """Raise InvalidInputError if the searches of some studies are limited by seconds, and others by evaluations."""
     by_clock = {study.clock: study for study in studies}
     if len(by_clock) > 1:
-        listed = " and ".join(f"'{study.folder}' {CLOCKS[clock]}" for clock, study in by_clock.items())
+        listed = " and ".join(f"'{study.source}' {CLOCKS[clock]}" for clock, study in by_clock.items())
         raise InvalidInputError(f"studies with different clocks ({listed}) cannot share a figure: draw them separately")
 
 

@@ -50,7 +50,12 @@ class Goal:
         )
 
     def on_table(self, table: "Table", dataset: str) -> "Goal":
-        """Return the goal with the descriptions of another table; raises the errors of `Table.objective`."""
+        """Return the goal with the descriptions of another table; the default goal is the same on all tables.
+
+        Raises the errors of `Table.objective`.
+        """
+        if self.is_default:
+            return self
         return Goal.from_objective(table, table.objective(dataset, self.guide.metric))
 
     @classmethod

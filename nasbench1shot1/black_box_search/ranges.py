@@ -7,9 +7,9 @@ from pathlib import Path
 
 from nasbench1shot1.black_box_search.options import BlackBoxOptions
 from nasbench1shot1.black_box_search.record import RANGE, BlackBoxStudy
-from nasbench1shot1.ground.errors import UserError
 from nasbench1shot1.jobs.job import Job, Workers
-from nasbench1shot1.jobs.pool import Watcher, run_jobs
+from nasbench1shot1.jobs.pool import Watcher, first_failure, print_traceback, run_jobs
+from nasbench1shot1.runs.folder import METRICS
 from nasbench1shot1.runs.next_command import resume_advice
 
 SEARCHES = 125
@@ -40,9 +40,11 @@ def run_ranges(
     wanted = begun | {study.folder / f"{RANGE}{start:05d}": (start, end) for start, end in new}
     jobs = [_job(options, folder.absolute(), *span) for folder, span in wanted.items()]
     if failures := run_jobs(jobs, workers, watcher):
-        name, sentence = next(iter(failures.items()))
-        advice = f"continue with {resume_advice(study.folder)}" if study.recorded else "start the study again"
-        raise UserError(f"{name} failed ({sentence}): fix the cause, then {advice}")
+        is_kept = study.recorded or (study.folder / METRICS).exists()  # every resumed study has the file
+        if not is_kept:  # the logs will be removed
+            print_traceback(jobs, failures)
+        again = f"continue with {resume_advice(study.folder)}" if is_kept else "start the study again"
+        raise first_failure(failures, again)
 
 
 def divide(taken: Sequence[tuple[int, int]], first: int, last: int, workers: int) -> list[tuple[int, int]]:

@@ -27,6 +27,8 @@ from nasbench1shot1.evaluator import BOUNDS, ELSEWHERE, Baseline
 from nasbench1shot1.ground.errors import InvalidInputError, UserError
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.runs.folder import CONFIG, METRICS, OUTSIDE, TRAJECTORY, count_lines, damaged_file_error
+from nasbench1shot1.runs.lock import LOCK
+from nasbench1shot1.runs.own_files import OF_EVERY_RUN
 from nasbench1shot1.runs.record import DIGEST, RunRecord, digest, has_type
 from nasbench1shot1.tables.columns import partly_text, source_text
 
@@ -94,6 +96,10 @@ class BlackBoxStudy(RunRecord):
     IF_RECORDED: ClassVar[Mapping[str, Any]] = {"front": list}
 
     PICTURE: ClassVar[str | None] = FIGURE
+    FILES = (
+        *(FIGURE, f"{RANGE}*.log", f".{RANGE}*.token"),
+        *(f"{RANGE}*/{name}" for name in (*OF_EVERY_RUN, FIGURE, f"{LOCK}*", ".*.part")),
+    )
     DRAWING = "nasbench1shot1.experiments.run_drawing:draw_regret"
     SHOWN = ("repeats", "seconds", "evaluations", "epochs", "dataset")
     HAS_CHECKPOINTS = False
@@ -117,6 +123,12 @@ class BlackBoxStudy(RunRecord):
     def is_trajectory(self) -> bool:
         """Whether another program recorded the trainings (`nb.study_from_frame`)."""
         return TRAJECTORY in self.config
+
+    @property
+    def source(self) -> str | Path:
+        """The folder of the study; for a trajectory in a temporary folder, the file or the label of its trainings."""
+        source: str | None = self.config.get(TRAJECTORY, {}).get("source")
+        return self.folder if source is None else source
 
     @property
     def origin(self) -> str:
@@ -159,7 +171,8 @@ class BlackBoxStudy(RunRecord):
         if not _are_feedback_repeats(self.config.get(FEEDBACK, {})):
             raise damaged_file_error(self.folder / CONFIG, f"its {FEEDBACK} is impossible")
         _ = self.baseline
-        if not isinstance(self.config.get(TRAJECTORY, {}), dict):
+        trajectory = self.config.get(TRAJECTORY, {})
+        if not (isinstance(trajectory, dict) and isinstance(trajectory.get("source", ""), str)):
             raise damaged_file_error(self.folder / CONFIG, f"its {TRAJECTORY} is impossible")
 
     def _subject(self) -> str:

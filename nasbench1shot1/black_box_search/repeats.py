@@ -16,13 +16,14 @@ from nasbench1shot1.black_box_search.simulation import (
     Limits,
     SearchResult,
     TableTrainings,
+    can_continue,
     has_times,
     simulate,
     worst_cost,
 )
 from nasbench1shot1.constraint import Constraint
 from nasbench1shot1.evaluator import Baseline, Judge, Score
-from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError, alternatives, option
+from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError, alternatives, option, switch
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.registry import search_space
 from nasbench1shot1.space import SearchSpace
@@ -88,7 +89,7 @@ class Repeats:
                 that uses it, at `epochs`.
         """
         about, table, space = self.goal.guide, self.table, self.space.name
-        about.cost(0.0)  # raises for a metric without a direction
+        about.check_direction()
         values = table.stored(about.metric, self.objective.validation)
         rows = table.members(space)
         known = [epochs for epochs in table.epochs if values and np.isfinite(values.values(rows, epochs, "all")).any()]
@@ -107,6 +108,15 @@ class Repeats:
                 f"{self.epochs}: give {option('epochs', known[-1])}"
             )
 
+    def check_continuation(self) -> None:
+        """Raise InvalidInputError if trainings should continue shorter ones, but the table has none that can."""
+        common, rows = self.options.common, self.table.members(self.space.name)
+        if common.continuation and not can_continue(self.table, self.objective, rows, self.budgets):
+            raise InvalidInputError(
+                f"the table {self.table.id} has no network of {common.space} with the same repeat at two budgets on "
+                f"{common.dataset}, so no training can continue a shorter one: remove {switch('continuation')}"
+            )
+
     @property
     def used_budgets(self) -> tuple[int, ...]:
         """The budgets at which the optimizer trains."""
@@ -118,8 +128,11 @@ class Repeats:
 
     def feedback_repeats(self) -> dict[str, list[int]]:
         """Return the smallest and the largest number of repeats of an architecture at each budget of the optimizer."""
-        guide, training = self.objective.validation_metric, self.objective.validation
-        return {str(epochs): list(self.table.repeats_of(guide, epochs, training)) for epochs in self.used_budgets}
+        return {str(epochs): list(self.repeats_at(epochs)) for epochs in self.used_budgets}
+
+    def repeats_at(self, epochs: int) -> tuple[int, int]:
+        """Return the smallest and the largest number of repeats of an architecture at a budget."""
+        return self.table.repeats_of(self.objective.validation_metric, epochs, self.objective.validation)
 
     def describe_budgets(self) -> str:
         """Return the training budgets of the optimizer in words, such as "12 or 200 epochs per training".

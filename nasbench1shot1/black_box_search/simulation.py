@@ -8,13 +8,14 @@ If a table has no training times, the clock counts trainings: every training tak
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nasbench1shot1 import constraint
 from nasbench1shot1.architecture import Architecture
@@ -363,6 +364,24 @@ class _Begun(NamedTuple):
 def has_times(table: Table, objective: Objective) -> bool:
     """Return whether a table has training times of the trainings that guide a search."""
     return table.stored("training_time", objective.validation) is not None
+
+
+def can_continue(table: Table, objective: Objective, rows: NDArray[np.int64], budgets: Sequence[int]) -> bool:
+    """Return whether any row has a repeat at two of the budgets, so that a training can continue a shorter one.
+
+    A mean over repeats counts as a training of any repeat, as in `TableTrainings`.
+    """
+    guide, training = objective.validation_metric, objective.validation
+    means = table.about(guide, training).means
+    columns = [column for metric in (guide, "training_time") if (column := table.stored(metric, training)) is not None]
+    known = [
+        [
+            [np.isfinite(column.values(rows, epochs, "mean" if epochs in means else repeat)) for column in columns]
+            for repeat in range(table.repeats)
+        ]
+        for epochs in budgets
+    ]
+    return bool((np.array(known).all(axis=2).sum(axis=0) > 1).any())
 
 
 def _one_unit(row: int, epochs: int, repeat: object) -> float:

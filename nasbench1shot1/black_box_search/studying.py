@@ -133,7 +133,7 @@ class BlackBoxKind(Kind[BlackBoxOptions, Repeats, BlackBoxStudy, RunWriter[Black
 
     def loop(self, begun: Begun[Repeats], writer: RunWriter[BlackBoxStudy], console: Console) -> None:
         """Run the searches that are not recorded yet, in this process or as jobs."""
-        repeats, study = begun.state, self.open(writer.folder)
+        repeats, study = begun.state, self.open(writer.shown_folder)
         announce(repeats, study, console)
         with StudyProgress(study, console) as progress:
             if self.workers.is_here and not study.ranges:
@@ -187,11 +187,14 @@ def begin_study(repeats: Repeats, resumed: BlackBoxStudy | None = None) -> Begun
 
     Raises:
         UserError: the table lacks the objective or a bounded cost, or describes the objective differently from
-            the resumed study; no network is within the bounds; or the optimizer refuses the space or the budgets.
+            the resumed study; no training of a new study can continue a shorter one, as its options require; no
+            network is within the bounds; or the optimizer refuses the space or the budgets.
     """
     if resumed is not None:
         repeats.goal.check_recorded(resumed.goal, resumed.folder)
     repeats.check_objective()
+    if resumed is None:
+        repeats.check_continuation()
     baseline = repeats.baseline
     feedback = repeats.feedback_repeats()
     facts = {"space_id": repeats.space.id, "table_id": repeats.table.id}

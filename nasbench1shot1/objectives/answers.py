@@ -60,7 +60,7 @@ class OtherMetric:
     def __init__(self, table: Table, metric: str, objective: TableObjective) -> None:
         self._table, training = table, objective.validation
         about = table.about(metric, training)
-        about.cost(0.0)  # raises for a metric without a direction
+        about.check_direction()
         if about.uses_test_images:
             raise InvalidInputError(f"{metric} is measured on test images, which a search must not observe: remove it")
         if table.stored(metric, training) is None:

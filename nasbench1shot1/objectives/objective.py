@@ -6,7 +6,7 @@ give equal records.
 """
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from threading import RLock
 from types import TracebackType
@@ -56,14 +56,14 @@ class Objective:
         rng: random generator for the optimizer's own draws in the current search, as in `nb.black_box`.
     """
 
-    def __init__(self, repeats: OutsideRepeats, others: Sequence[str] = ()) -> None:
+    def __init__(self, repeats: OutsideRepeats) -> None:
         self.repeats = repeats
         self.space: SearchSpace = repeats.space
         self.table: Table = repeats.table
-        self.objectives = (repeats.objective.validation_metric, *others)
+        self.objectives = (repeats.objective.validation_metric, *repeats.others)
         self.epochs = repeats.budgets
         self._choices = Choices(self.space)
-        self._others = [OtherMetric(self.table, metric, repeats.objective) for metric in others]
+        self._others = [OtherMetric(self.table, metric, repeats.objective) for metric in repeats.others]
         self._worst = (repeats.worst_error, *(other.worst for other in self._others))
         self._costs = () if repeats.constraint is None else tuple(repeats.constraint.costs)
         self._noise: dict[int, bool] = {}
@@ -109,11 +109,7 @@ class Objective:
     @property
     def feedback(self) -> str:
         """A sentence about the noise of the answers at all budgets; it states where they are noise-free."""
-        objective = self.repeats.objective
-        of_budgets = {
-            str(epochs): self.table.repeats_of(objective.validation_metric, epochs, objective.validation)
-            for epochs in self.epochs
-        }
+        of_budgets = {str(epochs): self.repeats.repeats_at(epochs) for epochs in self.epochs}
         return describe_feedback([of_budgets], self.repeats.goal)
 
     # Training ------------------------------------------------------------------------------------------------------
@@ -128,7 +124,8 @@ class Objective:
             epochs: training epochs. A number that is not a budget of the table is rounded down to a budget, or up to
                 the smallest budget. Default: `default_epochs`.
             seed: the repeat of the table, given by its training seed or number, as for `run` of `Table.query`. It has
-                no effect if the table has one value. Default: a random one, drawn as in `nb.black_box`.
+                no effect if the table has one value of each objective, or only the mean of the first one. Default: a
+                random one, drawn as in `nb.black_box`.
 
         Raises:
             BudgetSpent: the search is over; nothing is charged.
@@ -228,9 +225,7 @@ class Objective:
         """Return the repeat with a number or training seed; None if all have the same value at this budget."""
         number = whole_number("seed", seed, "the number of a repeat, or None for a random one")
         if epochs not in self._noise:
-            objective = self.repeats.objective
-            _, most = self.table.repeats_of(objective.validation_metric, epochs, objective.validation)
-            self._noise[epochs] = most > 1
+            self._noise[epochs] = self.repeats.repeats_at(epochs)[1] > 1
         if not self._noise[epochs]:
             return None
         found = choose_repeat(self.table.id, self.table.repeats, number, (), None, self.table.seeds, _unused)

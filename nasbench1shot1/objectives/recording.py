@@ -11,7 +11,7 @@ from rich.console import Console
 from nasbench1shot1.black_box_optimizer import BlackBoxOptimizer, Query
 from nasbench1shot1.black_box_search.goal import FEEDBACK
 from nasbench1shot1.black_box_search.options import recorded_study
-from nasbench1shot1.black_box_search.record import BlackBoxStudy
+from nasbench1shot1.black_box_search.record import OTHERS, BlackBoxStudy
 from nasbench1shot1.black_box_search.repeats import Repeats, table_of_study
 from nasbench1shot1.black_box_search.studying import BlackBoxKind, begin_study
 from nasbench1shot1.ground.errors import InvalidInputError, option
@@ -42,14 +42,27 @@ class OutsideRepeats(Repeats):
     Attributes:
         options, table: as in `Repeats`.
         asked: the budgets at which it trained so far, in epochs.
+        others: the further metrics that it observes.
     """
 
     asked: set[int] = field(default_factory=set)
+    others: tuple[str, ...] = ()
 
     @property
     def used_budgets(self) -> tuple[int, ...]:
         """The budgets at which the optimizer trained so far; before the first training, the default."""
         return tuple(sorted(self.asked or {self.epochs}))
+
+    def repeats_at(self, epochs: int) -> tuple[int, int]:
+        """Return the numbers of repeats of the metric that has the most, because one repeat determines all metrics.
+
+        If only the mean of the first metric is known, answers have the means of all metrics.
+        """
+        guide = super().repeats_at(epochs)
+        if epochs in self.goal.guide.means:
+            return guide
+        others = [self.table.repeats_of(metric, epochs, self.objective.validation) for metric in self.others]
+        return max([guide, *others], key=lambda repeats: repeats[1])
 
 
 class StudyRecorder:
@@ -103,7 +116,8 @@ class StudyRecorder:
             study = BlackBoxStudy.open(folder)
             options = recorded_study(study.config, folder / CONFIG, OutsideOptimizer)
             asked = set(map(int, study.feedback_repeats)) if study.recorded else set()
-            begun = begin_study(OutsideRepeats(options, table_of_study(options), asked), study)
+            others = tuple(study.config.get(OTHERS, {}))
+            begun = begin_study(OutsideRepeats(options, table_of_study(options), asked, others), study)
             check_facts(folder, study.config, begun.facts)
             if study.is_finished:
                 _ = study.lines  # raises if they were changed after the study had finished
@@ -112,8 +126,8 @@ class StudyRecorder:
 
     @property
     def folder(self) -> Path:
-        """The folder of the study."""
-        return self._writer.folder
+        """The folder of the study, as it was given, or absolute if that path no longer leads there."""
+        return self._writer.shown_folder
 
     @property
     def recorded(self) -> int:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.black_box_search.options import black_box_options
-from nasbench1shot1.black_box_search.record import OTHERS, BlackBoxStudy
+from nasbench1shot1.black_box_search.record import OTHERS
 from nasbench1shot1.black_box_search.repeats import table_of_study, with_table
 from nasbench1shot1.black_box_search.studying import begin_study
 from nasbench1shot1.ground.arguments import options_by_keyword
@@ -81,9 +81,10 @@ def objective(
     given_options = with_names({"space": space, "objective": first, **options}) | {"optimizer": name}
     found = black_box_options(given_options, OutsideOptimizer)
     found = with_table(found, load_table(found.common.table), given_options)
-    repeats = OutsideRepeats(replace(found, common=replace(found.common, repeats=1)), table_of_study(found))
+    one = replace(found, common=replace(found.common, repeats=1))
+    repeats = OutsideRepeats(one, table_of_study(found), others=tuple(others))
     begun = begin_study(repeats)
-    made = Objective(repeats, others)  # checks everything before a folder is made
+    made = Objective(repeats)  # checks everything before a folder is made
     if out is not None:
         about = {metric: repeats.table.about(metric, repeats.objective.validation).entry() for metric in others}
         labels = {OTHERS: about} if others else {}
@@ -94,8 +95,7 @@ def objective(
 def _resumed(folder: Path, allow_module: str | None) -> Objective:
     recorder = StudyRecorder.resume(folder, allow_module)
     assert isinstance(recorder.repeats, OutsideRepeats)
-    others = list(BlackBoxStudy.open(folder).config.get(OTHERS, {}))
-    made = Objective(recorder.repeats, others)
+    made = Objective(recorder.repeats)
     made.record(recorder)
     return made
 

@@ -75,11 +75,14 @@ def all_trainings(objective: Objective) -> np.ndarray:
     included. Raises OutOfDomainError if there is none.
     """
     table, repeats, read = objective.table, objective.repeats, Choices(objective.space).read
-    metric, training_set = repeats.objective.validation_metric, repeats.objective.validation
-    is_noisy = any(table.repeats_of(metric, epochs, training_set)[1] > 1 for epochs in objective.epochs)
+    is_noisy = any(repeats.repeats_at(epochs)[1] > 1 for epochs in objective.epochs)
     numbers: list[int | None] = list(range(table.repeats)) if is_noisy else [None]
-    train = TableTrainings(objective.space, table, repeats.objective.dataset, np.random.default_rng(0), metric=metric)
-    others = [OtherMetric(table, name, repeats.objective) for name in objective.objectives[1:]]
+    others = [OtherMetric(table, name, repeats.objective) for name in repeats.others]
+    train = TableTrainings(
+        *(objective.space, table, repeats.objective.dataset, np.random.default_rng(0)),
+        metric=repeats.objective.validation_metric,
+        suits=lambda drawn, epochs: all(other.is_known(drawn, epochs) for other in others),
+    )
 
     def training(arch: Architecture | None, repeat: int | None, epochs: int) -> list[float]:
         if arch is None:

@@ -16,6 +16,7 @@ from nasbench1shot1.black_box_search.options import BlackBoxConfig
 from nasbench1shot1.black_box_search.record import BlackBoxStudy
 from nasbench1shot1.ground.errors import InvalidInputError, UserError, quote, shorten
 from nasbench1shot1.ground.files import as_path, read_text
+from nasbench1shot1.ground.text import counted
 from nasbench1shot1.proposers.configurations import require_extra
 from nasbench1shot1.registry import search_space
 from nasbench1shot1.space import SearchSpace
@@ -24,7 +25,7 @@ from nasbench1shot1.tables.frame_keys import similar_name
 from nasbench1shot1.tables.references import Reference
 from nasbench1shot1.tables.table import Table
 from nasbench1shot1.tables.to_frame import ARCHITECTURE
-from nasbench1shot1.trajectories.from_frame import NAME, study_from_frame
+from nasbench1shot1.trajectories.from_frame import NAME, make_study
 from nasbench1shot1.trajectories.trainings import EPOCHS, EVALUATION, LOSS, OTHER_NAMES, RUN, SECONDS
 
 if TYPE_CHECKING:
@@ -40,6 +41,8 @@ CLOCK, IS_TRAINED = "finished", "is_trained"
 _FIRST_ROW = re.compile(r"rows? (\d+)")
 _ROW = re.compile(r"\b(rows?|and) (\d+)\b(?=, column '| and \d+, column '| of run ')")
 """Numbers of rows in messages about frames."""
+_OF_TUNING = frozenset({"folder", "search_seconds"})
+"""Fields that every observation of a tuning study of this package has, in its own files and in its export to Optuna."""
 _SUCCESS = 1
 """SMAC's `StatusType.SUCCESS`."""
 
@@ -86,7 +89,8 @@ def study_from(
             table's mean decides about incumbents.
 
     Raises:
-        UserError: the file is not known, damaged or empty, or as `nb.study_from_frame`.
+        UserError: the file is unknown, damaged or empty, or has the searches of a tuning study of this package; or as
+            `nb.study_from_frame`.
     """
     several: list[Any] = list(path) if isinstance(path, Iterable) and not isinstance(path, str | bytes) else [path]
     if not several:
@@ -94,14 +98,15 @@ def study_from(
     files = [_file(as_path(one, "path")) for one in several]
     if repeated := [file for place, file in enumerate(files) if file in files[:place]]:
         raise InvalidInputError(f"'{repeated[0]}' is given twice: remove one of them")
-    about: dict[str, Any] = {"dataset": dataset, "reference": reference, "epochs": epochs}
+    options = {"space": space, "table": table, "dataset": dataset, "reference": reference, "epochs": epochs}
+    source = str(files[0]) + (f" and {counted(len(files) - 1, 'other file')}" if len(files) > 1 else "")
     opened = space if isinstance(space, SearchSpace) else search_space(space or BlackBoxConfig.space)
     frames = [_frame(file, opened) for file in files]
     frame = _joined(frames, files)
     if not losses:
         frame = frame.drop(columns=LOSS, errors="ignore")
     try:
-        return study_from_frame(frame, space, table=table, name=name, out=out, **about)
+        return make_study(frame, name, out, source, options)
     except InvalidInputError as error:
         if named := _with_file(quote(error), frames, files):
             raise InvalidInputError(named) from error
@@ -224,13 +229,13 @@ def _optuna(file: Path) -> Runs:
         if is_database:
             database = RDBStorage(f"sqlite:///{copy}")
             try:
-                return _optuna_runs(database)
+                return _optuna_runs(database, file)
             finally:
                 database.engine.dispose()
-        return _optuna_runs(JournalStorage(JournalFileBackend(str(copy))))
+        return _optuna_runs(JournalStorage(JournalFileBackend(str(copy))), file)
 
 
-def _optuna_runs(storage: Any) -> Runs:
+def _optuna_runs(storage: Any, file: Path) -> Runs:
     from optuna.study import StudyDirection
     from optuna.trial import TrialState
 
@@ -238,6 +243,8 @@ def _optuna_runs(storage: Any) -> Runs:
     for study in storage.get_all_studies():
         trials = storage.get_all_trials(study._study_id, states=(TrialState.COMPLETE, TrialState.PRUNED))
         trained = [trial for trial in trials if trial.values and trial.user_attrs.get(IS_TRAINED, True)]
+        for trial in trained:
+            _check_is_training(trial.user_attrs, file)
         is_maximized = study.directions[0] == StudyDirection.MAXIMIZE
         runs[study.study_name] = [
             {
@@ -250,6 +257,15 @@ def _optuna_runs(storage: Any) -> Runs:
             for trial in sorted(trained, key=lambda trial: (trial.datetime_complete, trial.number))
         ]
     return runs
+
+
+def _check_is_training(about: Mapping[str, Any], file: Path) -> None:
+    """Raise InvalidInputError if the fields of a trial are those of a search in a tuning study of this package."""
+    if about.keys() >= _OF_TUNING:
+        raise InvalidInputError(
+            f"'{file}' has the searches of a tuning study of this package, not trainings of architectures: give the "
+            "folder of the study to nb.compare, nb1shot1 compare or nb.open_run"
+        )
 
 
 def _loss(value: float, is_maximized: bool) -> float:
@@ -332,6 +348,7 @@ def _hpbandster(file: Path) -> Runs:
     found = []
     for identity, budget, _, result, *_ in sorted(lines, key=lambda line: line[2]["finished"]):
         about = result.get("info") if isinstance(result.get("info"), dict) else {}
+        _check_is_training(about, file)
         found.append(
             {
                 _PARAMETERS: configurations[tuple(identity)],

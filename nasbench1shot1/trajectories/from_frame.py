@@ -105,16 +105,25 @@ def study_from_frame(
             validation error; the clock of a run decreases; two rows are one training; or the folder exists. Nothing is
             written.
     """
+    options = {"space": space, "table": table, "dataset": dataset, "reference": reference, "epochs": epochs}
+    return make_study(frame, name, out, name, options)
+
+
+def make_study(
+    frame: "pandas.DataFrame", name: str, out: str | Path | None, source: str, options: Mapping[str, Any]
+) -> BlackBoxStudy:
+    """Return the study of a frame's trainings.
+
+    Args:
+        frame, name, out: as in `study_from_frame`.
+        source: where the trainings come from, which comparisons show instead of a temporary folder.
+        options: the other arguments of `study_from_frame`, by name.
+
+    Raises the errors of `study_from_frame`.
+    """
     check_name(name)
-    given: dict[str, Any] = {
-        "space": space,
-        "table": table,
-        "dataset": dataset,
-        "reference": reference,
-        "epochs": epochs,
-        "optimizer": name,
-    }
-    given = {key: value for key, value in with_names(given).items() if value is not None}
+    given = with_names({**options, "optimizer": name})
+    given = {key: value for key, value in given.items() if value is not None}
     if out is not None:
         check_is_new(as_path(out, "out", is_option=True))
     trainings = Trainings.of_frame(frame, search_space(given.get("space") or BlackBoxConfig.space))
@@ -124,14 +133,16 @@ def study_from_frame(
     results = [incumbents.of_run(*run) for run in trainings.runs.items()]
     repeats.asked.update(incumbents.budgets)
     lines = [repeats.line_of(number, result) for number, result in enumerate(results)]
-    about = {TRAJECTORY: {"losses": trainings.has_losses, "runs": list(trainings.runs)}}
+    about = {"losses": trainings.has_losses, "runs": list(trainings.runs)}
     if out is not None:
-        with StudyRecorder.start(as_path(out, "out", is_option=True), repeats, begun, about) as recorder:
+        folder = as_path(out, "out", is_option=True)
+        with StudyRecorder.start(folder, repeats, begun, {TRAJECTORY: about}) as recorder:
             recorder.append(*lines)
             return recorder.finish()
     scratch = tempfile.mkdtemp(prefix="nb1shot1-")
+    about["source"] = source
     try:
-        with StudyRecorder.start(Path(scratch) / name, repeats, begun, about) as recorder:
+        with StudyRecorder.start(Path(scratch) / name, repeats, begun, {TRAJECTORY: about}) as recorder:
             recorder.append(*lines)
             study = recorder.finish(draws=False)
     except BaseException:

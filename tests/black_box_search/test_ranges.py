@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +18,12 @@ from rich.console import Console
 
 import nasbench1shot1 as nb
 from nasbench1shot1.black_box_optimizer import Query
+from nasbench1shot1.black_box_search import ranges
 from nasbench1shot1.black_box_search.ranges import SEARCHES, divide
 from nasbench1shot1.black_box_search.repeats import Repeats
 from nasbench1shot1.experiments.comparison.comparing import compare_runs
 from nasbench1shot1.experiments.comparison.statistics import Contender
+from nasbench1shot1.jobs.job import Job
 from nasbench1shot1.runs.lock import locked
 
 QUIET = Console(quiet=True)
@@ -239,6 +242,61 @@ def test_a_study_that_fails_before_its_first_record_leaves_no_folder(tmp_path: P
     with refuses(nb.UserError, "0 to 0", options=""):
         study(tmp_path / "made", FailsFirst, repeats=1, workers=2)
     assert not (tmp_path / "made").exists()
+
+
+class KilledFirst(FailsFirst):
+    """Random search whose process is killed if the current folder has a file `kill`."""
+
+    def ask(self) -> Query:
+        if Path("kill").exists():
+            os.kill(os.getpid(), signal.SIGKILL)
+        return self.query(self.space.sample(self.rng))
+
+
+def test_a_study_whose_processes_are_killed_before_the_first_record_can_be_started_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "kill").touch()
+    with refuses(nb.UserError, "searches 0 to 0", "start the study again", options=""):
+        study(Path("made"), KilledFirst, repeats=1, workers=2)
+    assert not (tmp_path / "made").exists()
+    (tmp_path / "kill").unlink()
+    assert study(Path("made"), KilledFirst, repeats=1, workers=2).is_finished
+
+
+@pytest.mark.parametrize(
+    "left", [".lock", "environment.json", "metrics.jsonl", ".config.json.here.1.part", "../.{}.token"]
+)
+def test_nothing_that_a_range_leaves_before_its_first_record_prevents_a_new_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, left: str
+) -> None:
+    def lose(jobs: list[Job], *_: object) -> dict[str, str]:
+        for job in jobs:
+            job.folder.mkdir()
+            (job.folder / left.format(job.folder.name)).write_text("{")
+        return {job.name: "it was lost" for job in jobs}
+
+    with monkeypatch.context() as patch, refuses(nb.UserError, "it was lost", "start the study again", options=""):
+        patch.setattr(ranges, "run_jobs", lose)
+        study(tmp_path / "made", repeats=2, workers=2)
+    assert not (tmp_path / "made" / "config.json").exists()
+    assert study(tmp_path / "made", repeats=2).is_finished
+
+
+def test_a_resumed_study_that_fails_before_its_first_record_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop_here(*_: object) -> dict[str, str]:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(ranges, "run_jobs", stop_here)
+        study(tmp_path / "made", repeats=2, workers=2)
+    with monkeypatch.context() as patch, refuses(nb.UserError, "it was lost", tmp_path / "made", options="resume"):
+        patch.setattr(ranges, "run_jobs", lambda *_: {"searches 0 to 0": "it was lost"})
+        resumed(tmp_path / "made", workers=2)
+    assert resumed(tmp_path / "made").is_finished
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,17 @@
 """Costs and results of trainings on the simulated clock."""
 
 from collections import Counter
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from black_box_tables import BUDGETS, S1, ScriptedProposals, s1_table, smooth_table
+from refusals import refuses
 
 import nasbench1shot1 as nb
 from nasbench1shot1.black_box_optimizer import Query
-from nasbench1shot1.black_box_search.simulation import Limits, TableTrainings, simulate
+from nasbench1shot1.black_box_search.simulation import Limits, TableTrainings, can_continue, simulate
 
 CELLS = 2_685
 
@@ -83,6 +86,30 @@ def test_a_given_repeat_continues_a_training_whose_value_is_a_mean() -> None:
     assert found.repeat == paid.repeat == 1
     assert found.result.validation_error == paid.result.validation_error
     assert found.result.seconds == paid.result.seconds - short.result.seconds
+
+
+@pytest.mark.parametrize("dataset", ["cifar100", "ImageNet16-120"])  # seed 111 at 12 epochs, the others at 200
+def test_a_continuation_without_a_repeat_at_two_budgets_is_refused(tmp_path: Path, dataset: str) -> None:
+    given: dict[str, Any] = {"space": "nb201", "dataset": dataset, "evaluations": 2, "continuation": True}
+    with refuses(nb.InvalidInputError, "nb201-v2-c488c4c", "nb201", dataset, options="continuation"):
+        nb.objective(**given)
+    with refuses(nb.InvalidInputError, dataset, options="continuation"):
+        nb.black_box("hyperband", repeats=1, out=tmp_path / "study", **given)
+    assert not (tmp_path / "study").exists()
+    assert nb.objective(**{**given, "dataset": "cifar10"}).remaining == 2  # its results at 12 epochs are means
+
+
+def test_one_cell_with_a_repeat_at_two_budgets_suffices_for_a_continuation() -> None:
+    accuracies = three_repeats().values("validation_accuracy", 36)[:, None, :].repeat(len(BUDGETS), axis=1)
+    accuracies[:, :3, 1:] = np.nan
+    accuracies[:, 3, 0] = np.nan
+    rows = np.arange(CELLS)
+    for value, expected in ((np.nan, False), (0.5, True)):
+        accuracies[7, 3, 0] = value
+        table = s1_table(accuracies, np.ones((CELLS, 4, 3)))
+        assert can_continue(table, table.objective(), rows, (36, 108)) is expected
+        assert can_continue(table, table.objective(), rows[:7], (36, 108)) is False
+        assert can_continue(table, table.objective(), rows, (108,)) is False
 
 
 def test_a_forgotten_training_is_neither_continued_nor_paid() -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from importlib.machinery import ModuleSpec
+from itertools import islice, product
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ from black_box_tables import BUDGETS, S1, noisy_table, saved, smooth_table
 from refusals import refuses
 
 import nasbench1shot1 as nb
+from nasbench1shot1.objectives import syne_tune
+from nasbench1shot1.objectives.syne_tune import all_trainings
 
 CELLS = 2_685
 TWO = ["validation_accuracy", "trainable_parameters"]
@@ -247,15 +250,16 @@ def test_the_blackbox_of_syne_tune_has_the_answers_of_the_objective(noisy: nb.Ta
     assert list(blackbox.fidelity_values) == list(BUDGETS) and blackbox.num_seeds == 3
 
 
-def test_all_trainings_of_a_table_keep_only_complete_repeats() -> None:
-    from nasbench1shot1.objectives.syne_tune import all_trainings
-
+def test_all_trainings_of_a_table_keep_only_complete_repeats(monkeypatch: pytest.MonkeyPatch) -> None:
     objective = nb.objective("nb201", evaluations=1)
     trainings = all_trainings(objective)
     assert trainings.shape == (15_625, 2, 2, 2)  # of four repeats, two have all architectures
     indices = np.array([3, 1, 4, 0, 2, 2])
     row = int(indices @ 5 ** np.arange(5, -1, -1))
     assert list(trainings[row, :, 0, 0]) == [objective(indices, 12).cost] * 2  # a mean over seeds
+    monkeypatch.setattr(syne_tune, "product", lambda *choices: islice(product(*choices), 50))
+    swapped = all_trainings(nb.objective("nb201", evaluations=1, objective=TWO[::-1]))
+    assert np.array_equal(swapped[..., 1:], trainings[:50])  # only the second metric has several repeats
 
 
 # Missing libraries ----------------------------------------------------------------------------------------------------

@@ -165,6 +165,30 @@ def test_a_seed_chooses_the_repeat_and_none_draws_one(noisy: nb.Table, smooth: n
     assert free(arch, seed=7).cost == free(arch).cost
 
 
+def test_a_seed_chooses_the_repeat_if_only_a_further_metric_has_several(noisy: nb.Table, tmp_path: Path) -> None:
+    metrics = ["trainable_parameters", "validation_accuracy"]
+    arch, options = S1[77], {"table": noisy, "objective": metrics, "evaluations": 40}
+    with nb.objective("s1", out=tmp_path / "study", **options) as function:
+        assert len({function(arch).costs[1] for _ in range(20)}) == 3
+        for repeat in range(3):
+            assert function(arch, seed=repeat).costs[1] == 1 - noisy.query(arch, run=repeat).validation_accuracy
+        with refuses(nb.OutOfDomainError, "7", "0 to 2"):
+            function(arch, seed=7)
+        assert "random one of 3 repeats after 108 epochs" in function.feedback
+    assert nb.open_run(tmp_path / "study").feedback_repeats == {"108": [3, 3]}
+    with nb.objective(resume=tmp_path / "study") as function:
+        assert function.objectives == tuple(metrics) and "random one of 3 repeats" in function.feedback
+
+
+def test_all_metrics_are_means_if_only_the_mean_of_the_first_one_is_known() -> None:
+    metrics = ["validation_loss", "validation_accuracy"]
+    function = nb.objective("nb201", objective=metrics, epochs=200, evaluations=9)
+    known = function.table.query(function.space[7], 200, dataset="cifar10-valid")
+    answers = {function(7, 200, seed).costs for seed in (None, None, 777, 888)}
+    assert answers == {(known.validation_loss, 1 - known.validation_accuracy)}
+    assert function.repeats.repeats_at(200) == (1, 1)
+
+
 def test_the_random_draws_of_a_search_depend_on_seed_and_number(noisy: nb.Table) -> None:
     def answers(number: int, **options: Any) -> list[float]:
         function = nb.objective("s1", table=noisy, seconds=1e6, **options)

@@ -79,6 +79,18 @@ def test_every_reader_takes_the_study_like_ours(tmp_path: Path, noisy: Path) -> 
     assert ended.returncode == 0 and "my BO (v2)" in ended.stdout, ended.stderr
 
 
+def test_a_finished_study_has_the_folder_that_was_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "elsewhere").mkdir()
+    for is_moved in (False, True):
+        function = nb.objective("s1", evaluations=1, out=f"study-{is_moved}")
+        function(S1[0])
+        if is_moved:
+            monkeypatch.chdir(tmp_path / "elsewhere")
+        made = function.finish()
+        assert made.folder == (tmp_path / "study-True" if is_moved else Path("study-False")) and made.is_finished
+
+
 def test_a_study_is_continued_by_an_objective_and_not_by_the_command(tmp_path: Path, noisy: Path) -> None:
     def search(function: nb.Objective, numbers: range) -> None:
         for _ in numbers:

@@ -272,6 +272,9 @@ def test_a_pass_without_excluded_edges_is_compiled_as_one_graph():
         ("s1", {"operations": (0,)}, ["operations", "output_edges (0 to 4)"]),
         ("s1", {"output_edges": (1, 5)}, ["(1, 5)", "output_edges (0 to 4)"]),
         ("s1", {"output_edges": ()}, ["()", "output_edges (0 to 4)"]),
+        ("s1", {"output_edges": 1}, ["1}", "output_edges (0 to 4)"]),
+        ("s1", {"output_edges": "01"}, ["'01'", "output_edges (0 to 4)"]),
+        ("s1", [1], ["edges=[1]"]),
     ],
 )
 def test_edges_that_do_not_exist_are_refused(space, edges, words):

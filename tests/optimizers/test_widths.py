@@ -6,20 +6,23 @@ import numpy as np
 import pytest
 import torch
 from refusals import refuses
-from tiny_search import generator
+from tiny_search import generator, tiny_state
 
 import nasbench1shot1 as nb
 from nasbench1shot1 import registry
+from nasbench1shot1.conformance.search_steps import SilentReporter
 from nasbench1shot1.constraint import Constraint, Cost
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.nats_size.cost import all_flops, flops
 from nasbench1shot1.nats_size.numbering import all_widths
+from nasbench1shot1.one_shot_search.loop import train_epoch
 from nasbench1shot1.one_shot_search.options import search_options
 from nasbench1shot1.optimizer import Batch, SearchStep
 from nasbench1shot1.optimizers.components.expectation import Expectation
 from nasbench1shot1.optimizers.components.moving_average import MovingAverage
 from nasbench1shot1.optimizers.components.relaxation import draw_pairs, interpolation
 from nasbench1shot1.optimizers.widths import used_samples
+from nasbench1shot1.phases import phase_at
 
 SPACE = nb.search_space("nats-size")
 HALF = 137_000_000.0
@@ -73,13 +76,28 @@ def test_random_widths_have_the_published_frequencies(name):
     assert [drawn[position] / 4000 for position in range(8)] == pytest.approx(wanted, abs=0.02)
 
 
-def test_lambda_does_not_change_in_the_warm_up():
-    made = method("tunas", warm_up_ratio=0.5)
-    made.begin_epoch(1, 10, generator(1))
-    before = made.parameters["widths"].detach().clone()
-    made.architecture_step(reward_step([]))  # no pass is computed
-    assert torch.equal(made.parameters["widths"], before)
-    assert made.baseline.denominator == 0
+@pytest.mark.parametrize(
+    ("ratio", "warm_start_epochs", "lengths"),
+    [(0.5, 0, [5, 5]), (0.3, 0, [3, 7]), (0.31, 0, [4, 6]), (0.5, 7, [7, 3]), (0.0, 0, [10]), (0.0, 2, [2, 8])],
+)
+def test_lambda_does_not_change_in_the_phase_with_random_widths(ratio, warm_start_epochs, lengths):
+    made = method("tunas", warm_up_ratio=ratio)
+    phases = made.phases(10, warm_start_epochs)
+    assert [phase.epochs for phase in phases] == lengths
+    assert [phase.moves_parameters for phase in phases] == [False, True][-len(lengths) :]
+    for epoch in range(1, 11):
+        made.begin_epoch(epoch, 10, generator(epoch))
+        assert made.full_share is None or not phase_at(phases, epoch)[0].moves_parameters
+
+
+def test_the_warm_up_leaves_lambda_and_the_baseline_as_they_are():
+    sizes = {"channels": 64, "cells": 3, "image_side": 4, "images_per_half": 20, "batch_size": 10}
+    state = tiny_state(optimizer="tunas", space="nats-size", epochs=2, warm_up_ratio=0.5, **sizes)
+    before = state.method.parameters["widths"].detach().clone()
+    for epoch, is_equal in ((1, True), (2, False)):
+        train_epoch(state, epoch, SilentReporter())
+        assert torch.equal(state.method.parameters["widths"], before) is is_equal
+        assert (state.method.baseline.denominator == 0) is is_equal
 
 
 def test_original_draws_a_width_for_each_of_six_layers():
@@ -193,6 +211,23 @@ def test_the_penalty_of_tas_pulls_costs_towards_the_bound(position, sign):
     made.adam.zero_grad = lambda: gradients.append(made.parameters["widths"].grad.clone())
     made.descend(made._with_costs((torch.ones(5, 8),)))
     torch.testing.assert_close(gradients[0], 1 + found)
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ({"relaxation": "sigmoid"}, "relaxation cost_weight"),
+        ({"relaxation": "dirichlet", "temperature_max": 1.0, "temperature_min": 1.0}, "relaxation cost_weight"),
+        ({"relaxation": "gumbel", "rule": "exponentiated-gradient"}, "cost_weight rule"),
+    ],
+)
+def test_only_a_search_with_bounds_refuses_what_the_penalty_of_tas_does_not_support(options, named):
+    made = method("tas", **options)  # with the default weight, which has no effect without bounds
+    with refuses(InvalidInputError, "0", options=named):
+        made.constrain(Constraint([FLOPS], "flops"))
+    free = method("tas", cost_weight=0.0, **options)
+    free.constrain(Constraint([FLOPS], "flops"))
+    assert free.hyperparameters.cost_weight == 0 and made.hyperparameters.cost_weight == 2
 
 
 def test_the_reward_of_tunas_depends_on_the_cost():

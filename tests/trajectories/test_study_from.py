@@ -14,8 +14,10 @@ import pandas as pd
 import pytest
 from black_box_tables import S1
 from refusals import refuses
+from synthetic_study import write_study
 
 import nasbench1shot1 as nb
+from nasbench1shot1.tuning.export import export_optuna, write_hpbandster_files
 
 optuna = pytest.importorskip("optuna", reason="Optuna is not installed")
 OBJECTIVE = nb.objective("s1")
@@ -175,6 +177,16 @@ def test_hpbandster(trained: list[Answer], expected: nb.BlackBoxStudy, tmp_path:
     assert nb.study_from(tmp_path, "s1").lines == expected.lines
 
 
+def test_the_files_of_a_tuning_study_are_refused(tmp_path: Path) -> None:
+    study = write_study(tmp_path / "tuned", iterations=1)
+    export_optuna(study, tmp_path / "tuned.journal")
+    for folder in (study.folder, tmp_path / "exported"):
+        write_hpbandster_files(study, folder)
+    for path, named in (("tuned", "results.json"), ("tuned.journal", ""), ("exported", "results.json")):
+        with refuses(nb.InvalidInputError, f"'{(tmp_path / path / named)}'", "tuning study", "nb.open_run"):
+            nb.study_from(tmp_path / path, study.config["space"], losses=False)
+
+
 def test_syne_tune(trained: list[Answer], expected: nb.BlackBoxStudy, tmp_path: Path) -> None:
     rows = [
         {
@@ -299,6 +311,9 @@ def test_each_csv_file_without_names_of_runs_is_a_run(tmp_path: Path) -> None:
     three = nb.study_from([paths[0], tmp_path / "named.csv"], "nb201")
     names = three.config["trajectory"]["runs"]
     assert names == [str(paths[0]), f"{tmp_path / 'named.csv'}: A", f"{tmp_path / 'named.csv'}: B"]
+    assert str(three.source) == f"{paths[0]} and 1 other file"
+    kept = nb.study_from(paths[0], "nb201", out=tmp_path / "kept")
+    assert kept.source == kept.folder and set(kept.config["trajectory"]) == {"losses", "runs"}
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Trajectories of other programs from data frames: incumbents, regrets, refusals, comparison."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -245,6 +246,25 @@ def test_a_temporary_study_is_removed_and_another_program_is_not_continued(smoot
         nb.study_from_frame(small(), "s1", table=smooth, out=tmp_path / "kept")
 
 
+def test_a_trajectory_with_the_name_of_a_bounded_studys_folder_is_not_compared_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    bounded = nb.black_box("random", space="nb201", bounds={"flops": 1e8}, evaluations=3, out="mine", console=QUIET)
+    found = nb.study_from_frame(small(seconds=None, evaluation=[1, 2, 3] * 2), "nb201", name="mine")
+    with refuses(nb.InvalidInputError, "'mine' has", f"'{found.folder}' has no bounds"):
+        compare_runs([bounded, found], over="evaluations", labels=["ours", "theirs"])
+
+
+@pytest.mark.parametrize("damage", [["mine"], {"losses": False, "source": 5}])
+def test_a_damaged_description_of_a_trajectory_is_named(smooth: Path, tmp_path: Path, damage: Any) -> None:
+    found = nb.study_from_frame(small(), "s1", table=smooth, out=tmp_path / "kept")
+    config = json.loads((found.folder / "config.json").read_text())
+    (found.folder / "config.json").write_text(json.dumps({**config, "trajectory": damage}))
+    with refuses(nb.DamagedFileError, found.folder / "config.json", "trajectory"):
+        nb.open_run(found.folder)
+
+
 def test_compare_reads_csv_files(
     smooth: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -255,14 +275,21 @@ def test_compare_reads_csv_files(
     cli.main(["compare", "random", "--csv", "mine.csv:My method", "--out", "figure"])
     results = pd.read_csv("figure/comparison.csv")
     assert results["label"].tolist() == ["random", "My method"] and results["n"].tolist() == [3, 2]
+    assert results["folder"].tolist() == ["random", "mine.csv"]
     both = ["--csv", "mine.csv", "--csv", "other.csv:B", "--over", "evaluations", "--space", "s1"]
     cli.main(["compare", *both, "--table", str(smooth), "--out", "figure"])
     assert pd.read_csv("figure/comparison.csv")["label"].tolist() == ["mine", "B"]
+    with exits(capsys, "'mine.csv'", "--over"):
+        cli.main(["compare", *both[:4], "--over", "epochs", "--space", "s1", "--table", str(smooth), "--out", "new"])
     small().to_csv("darts.csv", index=False)
     cli.main(["compare", "random", "--csv", "darts.csv", "--out", "figure"])
     assert pd.read_csv("figure/comparison.csv")["label"].tolist() == ["random", "darts.csv"]
     found = compare_runs([ours, nb.study_from("mine.csv", "s1", table=smooth, name="mine")])
     assert found.results["label"].tolist() == ["random", "mine"] and found.over == "simulated-time"
+    frames = [nb.study_from_frame(small(), "s1", table=smooth, name=name) for name in ("A", "B")]
+    assert compare_runs(frames).results["folder"].tolist() == ["A", "B"]
+    with refuses(nb.InvalidInputError, "'A' is given twice:"):
+        compare_runs([frames[0], frames[0]])
     with exits(capsys, "--space"):
         cli.main(["compare", "--csv", "mine.csv"])
     for name, value in (("--space", "s1"), ("--epochs", "4")):
