@@ -1,22 +1,21 @@
 """A group of trainings in one folder, one for each of several networks and seeds: its record, frame and table."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Any, Self, overload
+from typing import TYPE_CHECKING, Any, Self
 
 from nasbench1shot1.benchmark import Benchmark, benchmark
 from nasbench1shot1.cell_training.options import TrainingOptions
 from nasbench1shot1.cell_training.record import ACCURACIES, Training, load_training
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, UserError
 from nasbench1shot1.ground.files import as_path
-from nasbench1shot1.ground.notebooks import Displayed
 from nasbench1shot1.ground.text import percent
 from nasbench1shot1.jobs.job import is_finished, is_started
 from nasbench1shot1.runs.folder import TRAININGS, read_object
+from nasbench1shot1.runs.group import RunGroup
 from nasbench1shot1.runs.record import listed_options
 
 if TYPE_CHECKING:
@@ -30,7 +29,7 @@ architecture, which is null if a cell was given."""
 
 
 @dataclass(frozen=True, eq=False)
-class TrainingGroup(Sequence[Training], Displayed):
+class TrainingGroup(RunGroup[Training]):
     """Read-only view of a folder of trainings, which `nb.train_cells` and `train --list` write.
 
     A group is a sequence of its `runs`, the trainings that have begun: `group[0]` is the first one.
@@ -110,22 +109,8 @@ class TrainingGroup(Sequence[Training], Displayed):
             for network in self.networks:
                 yield network, seed, self.folder / network[FOLDER] / f"seed-{seed}"
 
-    @cached_property
-    def runs(self) -> list[Training]:
-        """The trainings that have begun, seed by seed; raises DamagedFileError if a config.json is damaged."""
+    def _started_runs(self) -> list[Training]:
         return [load_training(folder) for *_, folder in self.places() if is_started(folder)]
-
-    @overload
-    def __getitem__(self, index: int) -> Training: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[Training]: ...
-    def __getitem__(self, index: int | slice) -> Training | list[Training]:
-        """Return one of `runs`, or a list of them."""
-        return self.runs[index]
-
-    def __len__(self) -> int:
-        """Return the number of trainings that have begun."""
-        return len(self.runs)
 
     @property
     def is_finished(self) -> bool:

@@ -1,18 +1,18 @@
 """The options of every training, with their types, ranges and help; a benchmark adds the options of its protocol."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from nasbench1shot1.benchmark import Benchmark, Reference, benchmarks, load
 from nasbench1shot1.ground.errors import InvalidInputError, option
 from nasbench1shot1.networks import benchmark_of
-from nasbench1shot1.runs.folder import COMMON
-from nasbench1shot1.runs.machine import Device, default_threads, resolve_device
+from nasbench1shot1.runs.machine import Device, resolve_device, resolve_threads
 from nasbench1shot1.runs.options import (
     MOST_EPOCHS,
     RATE,
     Images,
+    OptionRecord,
     Range,
     absolute_file,
     check_ranges,
@@ -22,7 +22,7 @@ from nasbench1shot1.runs.options import (
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrainingOptions:
+class TrainingOptions(OptionRecord):
     """The options of every training. `resolved` replaces None by a value that depends on the machine.
 
     Attributes:
@@ -88,9 +88,9 @@ class TrainingOptions:
         """
         config = replace(
             self,
-            threads=default_threads() if self.threads is None else self.threads,
+            threads=resolve_threads(self.threads),
             device=resolve_device(self.device),
-            images=absolute_file(self.images) or self.images,
+            images=absolute_file(self.images),
         )
         check_ranges(config)
         return config
@@ -99,14 +99,6 @@ class TrainingOptions:
     def record(cls) -> Any:
         """Return the class of the record of a training with these options."""
         return load(cls.RECORD, f"the record of {cls.__name__}")
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return all options by name, for JSON."""
-        return asdict(self)
-
-    def sections(self) -> dict[str, dict[str, Any]]:
-        """Return the options by section of config.json."""
-        return {COMMON: self.as_dict()}
 
     def is_published(self) -> bool:
         """Return whether the options match the benchmark's protocol, for any budget."""

@@ -100,6 +100,12 @@ class Training(RunRecord):
             "trainable parameters": f"{self.trainable_parameters:,}",
         }
 
+    @property
+    def progress(self) -> str:
+        """The number of trained steps in words, such as "780 of 1,560 steps"."""
+        steps = self.lines[-1]["step"] if self.lines else 0
+        return f"{steps:,} of {counted(self.config['steps'], 'step')}"
+
     @classmethod
     def find_problem(cls, lines: Sequence[Mapping[str, Any]]) -> str | None:
         """Return a message if the step numbers of the lines do not increase, else None."""

@@ -1,10 +1,9 @@
 """Trainings of several networks with several seeds: one folder of ordinary trainings, and a table of their results."""
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.benchmark import benchmark
 from nasbench1shot1.cell_training.group import ARCHITECTURE, FOLDER, TrainingGroup, decoded_network
@@ -13,19 +12,19 @@ from nasbench1shot1.cell_training.options import TrainingOptions
 from nasbench1shot1.cell_training.record import Training, load_training
 from nasbench1shot1.cell_training.training import architecture_text, train_cell
 from nasbench1shot1.ground.arguments import options_by_keyword
-from nasbench1shot1.ground.errors import InvalidInputError, UserError, either, option, quoted_option, value_of
+from nasbench1shot1.ground.errors import InvalidInputError, UserError, either, option, quoted_option
 from nasbench1shot1.ground.files import as_path, write_json
-from nasbench1shot1.ground.progress import ProgressDisplay
-from nasbench1shot1.ground.text import counted, duration, line_printer, percent
+from nasbench1shot1.ground.text import counted, duration, line_printer
 from nasbench1shot1.jobs.job import Job, Workers, is_finished, is_started
 from nasbench1shot1.jobs.makespan import makespan
-from nasbench1shot1.jobs.pool import Watcher, WorkerOptions, run_jobs
+from nasbench1shot1.jobs.pool import WorkerOptions, run_jobs
 from nasbench1shot1.jobs.process import usable_cores
+from nasbench1shot1.jobs.progress import JobsProgress
 from nasbench1shot1.registry import check_importable
 from nasbench1shot1.runs.folder import TRAININGS
 from nasbench1shot1.runs.lifecycle import list_names, locked_folder, occupied_error
 from nasbench1shot1.runs.machine import check_recorded_device, check_threads, cpu_threads
-from nasbench1shot1.runs.options import check_unchanged
+from nasbench1shot1.runs.options import check_unchanged, checked_seeds
 from nasbench1shot1.runs.running import check_equal_options
 
 if TYPE_CHECKING:
@@ -181,7 +180,7 @@ def plan_trainings(
     given: Mapping[str, Any],
 ) -> Plan:
     """Check everything that can be checked without images, and return what has to run; nothing is written."""
-    seeds = _checked_seeds(seeds)
+    seeds = tuple(sorted(checked_seeds(seeds)))
     if "seed" in given:
         raise InvalidInputError(f"{option('seed')} sets a single seed: remove it, and give {option('seeds')}")
     found, networks = networks_of(entries, table)
@@ -209,21 +208,6 @@ def plan_trainings(
         if is_started(job.folder):
             check_unchanged(job.folder, load_training(job.folder).config, {**shared, "seed": job.options["seed"]}, ())
     return Plan(group, options, networks, jobs)
-
-
-def _checked_seeds(seeds: Any) -> tuple[int, ...]:
-    """Return seeds in ascending order."""
-    if isinstance(seeds, str) or not hasattr(seeds, "__iter__"):
-        raise InvalidInputError(f"seeds must be a list of whole numbers, not {seeds!r}")
-    found = list(seeds)
-    if not found or any(isinstance(seed, bool) or not hasattr(seed, "__index__") for seed in found):
-        raise InvalidInputError(f"{value_of('seeds')} must be one or more whole numbers, not {found}: give [0, 1]")
-    found = [int(seed) for seed in found]
-    if len(set(found)) < len(found) or min(found) < 0:
-        raise InvalidInputError(
-            f"{value_of('seeds')} {found} has a negative or repeated seed: give distinct seeds from 0"
-        )
-    return tuple(sorted(found))
 
 
 def _recorded(folder: Path) -> TrainingGroup | None:
@@ -382,34 +366,13 @@ def _recorded_now(folder: Path) -> TrainingGroup | None:
     return TrainingGroup.open(folder) if (folder / TRAININGS).is_file() else None
 
 
-class TrainingsProgress(ProgressDisplay, Watcher[Job]):
+class TrainingsProgress(JobsProgress[Job]):
     """Shows a bar over all trainings, and prints a line for each training that ends; a context manager."""
 
     def __init__(self, jobs: Sequence[Job], console: "Console") -> None:
-        super().__init__(console)
-        self._print_line, self._number, self._ended = line_printer(console), len(jobs), 0
-        self._started = time.monotonic()
+        super().__init__(jobs, console)
         self._task = self._bar.add_task("", total=len(jobs))
 
-    def __enter__(self) -> Self:
-        super().__enter__()
-        self._move()
-        return self
-
-    def finished(self, job: Job) -> None:
-        """Print the accuracies of a training."""
-        final = load_training(job.folder).final
-        accuracies = f"validation {percent(final.validation_accuracy, 1)}, test {percent(final.test_accuracy, 1)}"
-        self._end(job, f"{accuracies}, {final.training_time:.0f} s")
-
-    def failed(self, job: Job, message: str) -> None:
-        """Print why a training failed."""
-        self._end(job, f"FAILED: {message}")
-
-    def _end(self, job: Job, text: str) -> None:
-        self._ended += 1
-        self._print_line(f"{self._ended:>4}/{self._number}  {job.name}: {text}")
-        self._move()
-
-    def _move(self) -> None:
-        self._bar.update(self._task, completed=self._ended, description=f"training {self._ended}/{self._number}")
+    def tick(self, waiting: Sequence[Job]) -> None:
+        """Move the bar to the number of trainings that have ended."""
+        self._bar.update(self._task, completed=len(self._ended), description=f"training {self.count}")

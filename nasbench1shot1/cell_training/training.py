@@ -187,7 +187,7 @@ class TrainingKind(Kind[TrainingOptions, "TrainingState", Training, RunWriter[Tr
         from nasbench1shot1.cell_training.loop import run_training
         from nasbench1shot1.cell_training.screen import announce, progress
 
-        announce(begun.state, writer.folder, console)
+        announce(begun.state, writer.shown_folder, console)
         with progress(begun.state, console) as bar:
             run_training(begun.state, writer, bar)
 

@@ -1,14 +1,16 @@
-"""Arguments that several commands share: the architecture, and the optimizer that a command line means."""
+"""Arguments that several commands share: architectures, seeds, labels, and the optimizer that a command line means."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from nasbench1shot1.architecture import Architecture, likely_forms
-from nasbench1shot1.ground.errors import InvalidInputError, UserError, option, shorten
+from nasbench1shot1.ground.errors import InvalidInputError, UserError, option, quoted_option, shorten
 from nasbench1shot1.ground.files import as_path
+
+MOST_SEEDS = 10_000
 
 
 def check_not_truncated(text: str | None, has_own_space: bool = False) -> None:
@@ -74,3 +76,30 @@ def _recorded_optimizer(resume: Path | None) -> str | None:
         kind, recorded = read_description(folder)
         return None if kind == RECORDED or recorded.get(OUTSIDE) else str(recorded["optimizer"])
     return None
+
+
+def parse_seeds(text: str) -> list[int]:
+    """Read random seeds from "0-5" or "1,3,8" or both; raises InvalidInputError for anything else."""
+    seeds: list[int] = []
+    for part in text.split(","):
+        if not (match := re.fullmatch(r"(\d{1,18})(?:-(\d{1,18}))?", part.strip())):
+            raise InvalidInputError(
+                f"{quoted_option('seeds', text)} is not a list of seeds: write them as 0-5 or 1,3,8"
+            )
+        first, last = int(match[1]), int(match[2] or match[1])
+        if last < first:
+            raise InvalidInputError(
+                f"{quoted_option('seeds', text)} selects no seed, because {last} is less than {first}: write the lower "
+                "one first, as in 0-5"
+            )
+        if last - first >= MOST_SEEDS:
+            raise InvalidInputError(f"{quoted_option('seeds', text)} names more than {MOST_SEEDS:,} seeds: give fewer")
+        seeds.extend(range(first, last + 1))
+    if len(set(seeds)) != len(seeds):
+        raise InvalidInputError(f"{quoted_option('seeds', text)} repeats a seed: give each seed once")
+    return seeds
+
+
+def split_labels(labels: Sequence[str] | None) -> Sequence[str] | None:
+    """Return the labels that are given as several words, or as one word with commas."""
+    return labels[0].split(",") if labels and len(labels) == 1 else labels

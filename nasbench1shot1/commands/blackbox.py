@@ -9,7 +9,7 @@ from nasbench1shot1.black_box_search.options import BlackBoxConfig
 from nasbench1shot1.commands.arguments import optimizer_name
 from nasbench1shot1.commands.dry_run import check_dry_run, show_dry_run
 from nasbench1shot1.commands.help_screen import OWN, default_variants
-from nasbench1shot1.commands.options import Asked, Hidden
+from nasbench1shot1.commands.options import Asked, Hidden, named_options
 from nasbench1shot1.display.options import PICTURES
 from nasbench1shot1.jobs.pool import WorkerOptions
 from nasbench1shot1.runs.options import option_names
@@ -46,7 +46,7 @@ class BlackBox(Generic[Own]):
     out: Path | None = None
     """Folder of the new study; it must not exist. Default: runs/blackbox-OPTIMIZER-SPACE-SEED."""
     dry_run: bool = False
-    """Print the expected disk space and time, and stop."""
+    """Print the expected time, memory and disk space, and stop."""
     resume: Path | None = None
     """Folder of a stopped study to resume. Other options must equal the recorded ones; only --repeats may increase."""
     allow_module: str | None = None
@@ -92,8 +92,7 @@ class BlackBox(Generic[Own]):
         """Run or resume the study."""
         from nasbench1shot1.black_box_search.studying import black_box
 
-        options = {**vars(self.common), **vars(self.own), **vars(self.where)}
-        given = {name: value for name, value in options.items() if name in self.named}
+        given = named_options(self.named, self.common, self.own, self.where)
         if self.dry_run:
             check_dry_run(self.out, resume=self.resume)
             show_dry_run("blackbox", **given)

@@ -1,10 +1,10 @@
 """`nb1shot1 compare`."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+from nasbench1shot1.commands.arguments import split_labels
 from nasbench1shot1.commands.options import Positional
 from nasbench1shot1.display.options import USUAL_PICTURES, PictureOptions
 from nasbench1shot1.display.style import Spread
@@ -78,7 +78,7 @@ class Compare:
             return
         found = compare_tasks(
             (*self.runs, *self._trajectories()),
-            self._labels,
+            split_labels(self.labels),
             self.over,
             table=self.table if self.runs else None,
             allow_module=self.allow_module,
@@ -102,8 +102,7 @@ class Compare:
             raise InvalidInputError(f"the search space is unknown: give {flag('space')}, or a run to compare with")
         first: dict[str, Any] = {}
         if self.runs:
-            config = open_entries(self.runs[:1])[0].configs[0]
-            first = {**config.get("search_options", {}), **config}
+            first = open_entries(self.runs[:1])[0].run.search_config
             check_trusted("search_spaces", "space", first["space"], self.runs[0] / CONFIG)
         options: dict[str, Any] = {name: first.get(name) for name in ("space", "table", "dataset", "reference")}
         given = {name: getattr(self, name) for name in ("space", "table", "epochs")}
@@ -116,10 +115,6 @@ class Compare:
             )
         return [study_from(as_path(file, "csv", is_option=True), name=label, **options) for file, label in files]
 
-    @property
-    def _labels(self) -> Sequence[str] | None:
-        return self.labels[0].split(",") if self.labels and len(self.labels) == 1 else self.labels
-
     def _compare_accuracies(self) -> None:
         from nasbench1shot1.experiments.comparison.accuracies import compare_accuracies, write_accuracies
         from nasbench1shot1.ground.text import literal_console
@@ -128,7 +123,7 @@ class Compare:
             if getattr(self, name) is not None:
                 raise InvalidInputError(f"{flag(name)} does not apply to {flag('accuracies')}: remove one of them")
         found = compare_accuracies(
-            self.runs, self._labels, table=self.table, allow_module=self.allow_module, spread=self.spread
+            self.runs, split_labels(self.labels), table=self.table, allow_module=self.allow_module, spread=self.spread
         )
         format, style = self.pictures.file_format, self.pictures.figure_style
         found.show(literal_console(), write_accuracies(found, self.out, format, style))

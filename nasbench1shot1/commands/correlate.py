@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Generic, Self, TypeVar
 
 from nasbench1shot1.commands.dry_run import USUAL_GPUS, GPUOptions, check_dry_run, show_dry_run
 from nasbench1shot1.commands.help_screen import default_variants
-from nasbench1shot1.commands.options import Asked, Hidden, Positional
+from nasbench1shot1.commands.options import Asked, Hidden, Positional, named_options
 from nasbench1shot1.display.options import PICTURES
 from nasbench1shot1.runs.options import Form
 from nasbench1shot1.tables.bounds import NAMES as BOUNDS
@@ -66,7 +66,7 @@ class Correlate(Generic[Options]):
         from nasbench1shot1.experiments.correlation.correlating import correlate
         from nasbench1shot1.registry import import_trusted
 
-        given = {name: value for name, value in vars(self.ranking).items() if name in self.named}
+        given = named_options(self.named, self.ranking)
         self.expected.check(self.dry_run)
         if self.dry_run:
             check_dry_run(resume=self.resume)

@@ -1,6 +1,6 @@
 """The options of a command, from its dataclass: names, types, defaults and texts."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass, replace
 from functools import cache
@@ -129,6 +129,16 @@ def with_given(record: Any, given: Mapping[str, Any]) -> Any:
         elif field.name in given:
             changed[field.name] = given[field.name]
     return record(**changed) if isinstance(record, type) else replace(record, **changed)
+
+
+def named_options(named: Collection[str], *records: Any) -> dict[str, Any]:
+    """Return the options of records that a command line names, with their values.
+
+    Args:
+        named: the names of all options that the command line names.
+        records: dataclasses of options.
+    """
+    return {name: value for record in records for name, value in vars(record).items() if name in named}
 
 
 @cache

@@ -6,13 +6,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from nasbench1shot1.commands.dry_run import make_plan, show_plan
-from nasbench1shot1.commands.options import Hidden
-from nasbench1shot1.commands.reproduce import GIVEN, FigureName
+from nasbench1shot1.commands.options import Hidden, named_options
+from nasbench1shot1.commands.reproduce import USUAL_OPTIONS, FigureName, FigureOptions, figure_parts
 from nasbench1shot1.ground.errors import InvalidInputError, option, switch
 from nasbench1shot1.ground.text import print_to_stderr
 from nasbench1shot1.runs.devices import USUAL, GPUName
-from nasbench1shot1.runs.machine import Device
-from nasbench1shot1.runs.options import Form, Images, Range, Seeds, TableName
+from nasbench1shot1.runs.options import Form, Seeds, option_names
 
 if TYPE_CHECKING:
     from nasbench1shot1.experiments.all_plans import AllPlans
@@ -35,7 +34,7 @@ class Plan:
         "What to plan": ("scale", "only", "seeds"),
         "Expected hours": ("gpus", "measure"),
         "Output": ("json", "csv", "page"),
-        "Searches and trainings": GIVEN,
+        "Searches and trainings": option_names(FigureOptions),
     }
 
     figure: FigureName = None
@@ -58,30 +57,8 @@ class Plan:
     page: Annotated[Path | None, Form("FILE")] = None
     """Markdown file whose tables of all figures are replaced, such as docs/full_scale.md. The plan of every curve is
     written beside it as CSV. Only without a figure."""
-    epochs: int | None = None
-    """Number of epochs of every search or training; maximum budget of every study. Default: set by the figure."""
-    images: Images | None = None
-    """Image set, as in nb1shot1 search. Default: set by the scale."""
-    preset: Literal["corrected", "original"] = "corrected"
-    """corrected, or original to reproduce the published code's bugs."""
-    table: TableName | None = None
-    """Folder or name of the table that black-box optimizers search. Default: the table in use."""
-    device: Device = "auto"
-    """Device on which steps are timed."""
-    threads: Annotated[int, Range(1)] = 1
-    """Number of CPU threads per run."""
-    precision: Literal["float32", "bfloat16"] = "float32"
-    """Precision of the networks."""
-    compile: bool = False
-    """Compile the supernet with torch.compile before steps are timed."""
-    space: str | None = None
-    """Search space of nas101-figure7."""
-    seconds: float | None = None
-    """Simulated seconds of every black-box search. Default: set by the figure."""
-    evaluations: int | None = None
-    """Number of trainings in every black-box search, instead of --seconds."""
-    repeats: int | None = None
-    """Number of searches of every black-box study. Default: set by the figure."""
+    options: FigureOptions = USUAL_OPTIONS
+    """The options of all runs."""
 
     named: Hidden[frozenset[str]] = frozenset()
     """Names of the given options, set by `cli`."""
@@ -90,7 +67,7 @@ class Plan:
         """Print the plan."""
         if self.json and self.csv:
             raise InvalidInputError(f"{switch('json')} and {switch('csv')} cannot be combined: remove one of them")
-        given = {name: getattr(self, name) for name in GIVEN if name in self.named}
+        given = named_options(self.named, self.options)
         if self.figure is None:
             self._run_all(given)
             return
@@ -99,7 +76,8 @@ class Plan:
                 f"{option('page')} applies only to the plan of all figures: remove it, or the figure"
             )
         self._check_figure(self.figure)
-        made = make_plan(self.figure, self.gpus, self.measure, **self._parts(), **given)
+        parts = figure_parts(self.only, self.seeds)
+        made = make_plan(self.figure, self.gpus, self.measure, scale=self.scale, **parts, **given)
         self._print(made, made)
 
     def _check_figure(self, name: str) -> None:
@@ -110,15 +88,6 @@ class Plan:
         if name in COMMANDS:
             raise InvalidInputError(f"'{name}' is a command: run nb1shot1 {name} {switch('dry_run')}, with its options")
         open_figure(name)
-
-    def _parts(self) -> dict[str, Any]:
-        from nasbench1shot1.commands.search import parse_seeds
-
-        return {
-            "scale": self.scale,
-            "only": () if self.only is None else self.only.split(","),
-            "seeds": parse_seeds(self.seeds) if self.seeds else None,
-        }
 
     def _run_all(self, given: Mapping[str, Any]) -> None:
         from nasbench1shot1.experiments.all_plans import check_page, plan_all

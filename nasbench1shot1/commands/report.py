@@ -1,23 +1,32 @@
 """`nb1shot1 report`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
+from nasbench1shot1.commands.arguments import split_labels
 from nasbench1shot1.commands.options import Hidden, Positional
 from nasbench1shot1.display.options import PICTURES, USUAL_PICTURES, PictureOptions
 from nasbench1shot1.display.style import Spread
 from nasbench1shot1.ground.errors import InvalidInputError, flag
-from nasbench1shot1.ground.files import picture_name
-from nasbench1shot1.ground.text import counted, print_to_stdout
+from nasbench1shot1.ground.files import PictureFormat, picture_name
+from nasbench1shot1.ground.text import counted, line_printer, literal_console, print_to_stdout
+from nasbench1shot1.registry import default_table, import_trusted, table_of_run
+from nasbench1shot1.runs.folder import CONFIG
+from nasbench1shot1.runs.opening import open_run
 from nasbench1shot1.runs.options import Form, Mark, Range, TableName
 from nasbench1shot1.tables.references import Reference
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from nasbench1shot1.black_box_search.record import BlackBoxStudy
+    from nasbench1shot1.experiments.reports import Look
     from nasbench1shot1.one_shot_search.group import SearchGroup
-    from nasbench1shot1.one_shot_search.record import Run
+    from nasbench1shot1.one_shot_search.record import Run, SearchRecord
+    from nasbench1shot1.runs.record import RunRecord
     from nasbench1shot1.tables.table import Table
 
 
@@ -65,7 +74,8 @@ class Report:
     """Write one HTML file, which opens without a network: curves, cells and Λ over the epochs, tables, options and
     commands."""
     labels: tuple[str, ...] | None = None
-    """With --html: labels of the runs, separated by spaces or commas. Default: the names of the optimizers."""
+    """With --html: labels of the runs, separated by spaces or commas. The label of a single run may contain commas.
+    Default: the names of the optimizers."""
     watch: Annotated[float | None, Range(1), Form("SECONDS")] = None
     """With --html: rewrite the page at this interval while runs are in progress, until all are finished or Ctrl-C is
     pressed. An open page reloads itself. Default: write it once."""
@@ -96,120 +106,103 @@ class Report:
         """Write the web page, and keep it up to date with `watch`."""
         from nasbench1shot1.experiments.report_page.writing import write_report_page
 
-        labels = self.labels[0].split(",") if self.labels and len(self.labels) == 1 else self.labels
         options: dict[str, Any] = {name: getattr(self, name) for name in ("table", "reference", "mark", "allow_module")}
         options |= {name: getattr(self, name) for name in ("spread", "watch", "overwrite")}
+        labels = split_labels(self.labels) if len(self.runs) > 1 else self.labels
         written = write_report_page(self.runs, file, labels=labels, **options)
         print_to_stdout(f"Written: {written}")
 
     def _report(self, folder: Path) -> None:
-        from nasbench1shot1.experiments.reports import unfinished_text, write_group_report, write_report
+        """Write and print the report of one run."""
+        from nasbench1shot1.black_box_search.record import BlackBoxStudy
+        from nasbench1shot1.experiments import reports
+        from nasbench1shot1.experiments.correlation import screen
+        from nasbench1shot1.experiments.correlation.record import Ranking
+        from nasbench1shot1.experiments.correlation.truth import table_of_ranking
         from nasbench1shot1.one_shot_search.group import SearchGroup
-        from nasbench1shot1.one_shot_search.record import FIGURE, SearchRecord
-        from nasbench1shot1.one_shot_search.screen import group_regrets
-        from nasbench1shot1.registry import import_trusted, table_of_run
-        from nasbench1shot1.runs.folder import CONFIG
-        from nasbench1shot1.runs.opening import open_run
+        from nasbench1shot1.one_shot_search.record import SearchRecord
+        from nasbench1shot1.tuning.record import Study
+        from nasbench1shot1.tuning.screen import show_result
 
         import_trusted(self.allow_module)
         record = open_run(folder)
-        if not isinstance(record, SearchRecord | SearchGroup):
-            self._report_other(record, folder)
-            return
-        several, format, style = isinstance(record, SearchGroup), self.pictures.file_format, self.pictures.figure_style
-        if not several:
-            self._check_no_spread("a single search")
-        runs = _started_runs(record) if isinstance(record, SearchGroup) else [record]
-        missing = _missing_text(record, len(runs)) if isinstance(record, SearchGroup) else ""
-        for run in runs:
-            unfinished_text(run)  # raises for a run without a result
-        table = table_of_run(runs[0].config, runs[0].folder / CONFIG, self.table, self.reference)
-        out = self.out or folder / f"report-{table.id}"
-        if several:
-            summaries = write_group_report(runs, table, out, format, missing, self.spread, style, self.mark)
+        if isinstance(record, SearchRecord | SearchGroup):
+            self._report_searches(record)
+        elif isinstance(record, Ranking):
+            self._check_no_spread("a ranking")
+            own = default_table({"space": record.config["space"], "table": record.options.table})
+            table = table_of_ranking(record.run, record.space, self.table or own, self.reference)
+            self._write(record, table, reports.write_ranking_report, screen.show)
+        elif isinstance(record, Study):
+            self._check_no_spread("a tuning study")
+            self._write(record, self._table(record), reports.write_study_report, show_result)
+        elif isinstance(record, BlackBoxStudy):
+            self._check_no_mark()
+            show = partial(_show_black_box, record)
+            self._write(record, self._table(record), reports.write_black_box_report, show)
         else:
-            summaries = [write_report(runs[0], table, out, format, style, self.mark)]
-        print_to_stdout(f"Table {table.id}")
-        for summary in summaries:
-            _show(summary, runs[0].config.get("dataset"), table)
-            if "unfinished" in summary:
-                print_to_stdout(summary["unfinished"])
-        for line in group_regrets(runs[0], summaries, table):
-            print_to_stdout(line)
-        if missing:
-            print_to_stdout(f"Not finished: {missing}.")
-        print_to_stdout(f"Picture: {out / picture_name(FIGURE, format)}")
+            raise InvalidInputError(
+                f"'{folder}' cannot be scored again: give a search, a group of seeds, a ranking or a study"
+            )
 
     def _check_no_spread(self, what: str) -> None:
         """Raise InvalidInputError if --spread is given for a report without bands."""
         if "spread" in self.named:
             raise InvalidInputError(f"{flag('spread')} does not apply to the report of {what}: remove it")
 
-    def _report_other(self, run: Any, folder: Path) -> None:
-        """Write and print the report of a ranking, a tuning study or a black-box study."""
-        from nasbench1shot1.black_box_search.record import BlackBoxStudy
-        from nasbench1shot1.experiments.correlation.record import Ranking
-        from nasbench1shot1.experiments.correlation.screen import show
-        from nasbench1shot1.experiments.correlation.truth import table_of_ranking
-        from nasbench1shot1.experiments.reports import write_ranking_report, write_study_report
-        from nasbench1shot1.ground.text import literal_console
-        from nasbench1shot1.registry import default_table, table_of_run
-        from nasbench1shot1.runs.folder import CONFIG
-        from nasbench1shot1.tuning.record import Study
-        from nasbench1shot1.tuning.screen import show_result
-
-        if isinstance(run, BlackBoxStudy):
-            self._report_black_box(run)
-            return
-        if not isinstance(run, Ranking | Study):
-            raise InvalidInputError(
-                f"'{folder}' cannot be scored again: give a search, a group of seeds, a ranking or a study"
-            )
-        self._check_no_spread("a ranking" if isinstance(run, Ranking) else "a tuning study")
-        format, style = self.pictures.file_format, self.pictures.figure_style
-        if isinstance(run, Ranking):
-            own = default_table({"space": run.config["space"], "table": run.options.table})
-            table = table_of_ranking(run.run, run.space, self.table or own, self.reference)
-            out = self.out or folder / f"report-{table.id}"
-            summary, show_summary = write_ranking_report(run, table, out, format, style, self.mark), show
-        else:
-            table = table_of_run({**run.shared_options, **run.config}, folder / CONFIG, self.table, self.reference)
-            out = self.out or folder / f"report-{table.id}"
-            summary, show_summary = write_study_report(run, table, out, format, style, self.mark), show_result
-        print_to_stdout(f"Table {table.id}")
-        show_summary(summary, out, literal_console(), format)
-        if "unfinished" in summary:
-            print_to_stdout(summary["unfinished"])
-
-    def _report_black_box(self, study: "BlackBoxStudy") -> None:
-        """Write and print the report of a black-box study."""
-        from nasbench1shot1.black_box_search.record import FIGURE, final_regrets_text
-        from nasbench1shot1.experiments.reports import write_black_box_report
-        from nasbench1shot1.registry import table_of_run
-        from nasbench1shot1.runs.folder import CONFIG
-
+    def _check_no_mark(self) -> None:
         if self.mark:
             raise InvalidInputError(
                 f"{flag('mark')} does not apply to the report of a black-box study: add {flag('html')}, or use "
                 "nb1shot1 compare"
             )
-        table = table_of_run(study.config, study.folder / CONFIG, self.table, self.reference)
-        out = self.out or study.folder / f"report-{table.id}"
-        format = self.pictures.file_format
-        summary = write_black_box_report(study, table, out, format, self.spread, self.pictures.figure_style)
-        goal, regrets = study.goal, summary["test_regret"]
+
+    def _table(self, run: "RunRecord") -> "Table":
+        return table_of_run(run.search_config, run.folder / CONFIG, self.table, self.reference)
+
+    @property
+    def _look(self) -> "Look":
+        from nasbench1shot1.experiments.reports import Look
+
+        return Look(self.pictures.file_format, self.pictures.figure_style, self.mark, self.spread)
+
+    def _write(
+        self, run: "RunRecord", table: "Table", write: Callable[..., dict[str, Any]], show: Callable[..., None]
+    ) -> None:
+        """Write the report of a ranking or a study, and print it."""
+        out, look = self.out or run.folder / f"report-{table.id}", self._look
+        summary = write(run, table, out, look)
         print_to_stdout(f"Table {table.id}")
-        if regrets is None:
-            print_to_stdout(f"The table lacks {goal.regret}s of final incumbents, so no picture was drawn.")
+        show(summary, out, literal_console(), look.format)
+        _show_progress(summary)
+
+    def _report_searches(self, record: "SearchRecord | SearchGroup") -> None:
+        from nasbench1shot1.experiments.reports import unfinished_text, write_group_report, write_report
+        from nasbench1shot1.one_shot_search.group import SearchGroup
+        from nasbench1shot1.one_shot_search.record import FIGURE
+        from nasbench1shot1.one_shot_search.screen import group_regrets
+
+        if not isinstance(record, SearchGroup):
+            self._check_no_spread("a single search")
+        runs = _started_runs(record) if isinstance(record, SearchGroup) else [record]
+        missing = _missing_text(record, len(runs)) if isinstance(record, SearchGroup) else ""
+        for run in runs:
+            unfinished_text(run)  # raises for a run without a result
+        table, look = self._table(runs[0]), self._look
+        out = self.out or record.folder / f"report-{table.id}"
+        if isinstance(record, SearchGroup):
+            summaries = write_group_report(runs, table, out, look, missing)
         else:
-            number = len(study.lines)
-            measured = f"{summary['measured_test_errors']:,} of {counted(number, 'value')}"
-            source = f" ({measured} {'is' if number == 1 else 'are'} measured)"
-            is_exact = goal.judge.fidelity == "exact"
-            print_to_stdout(f"{final_regrets_text(goal, regrets, number)}{'' if is_exact else source}")
-            print_to_stdout(f"Picture: {out / picture_name(FIGURE, format)}")
-        if "unfinished" in summary:
-            print_to_stdout(summary["unfinished"])
+            summaries = [write_report(record, table, out, look)]
+        print_to_stdout(f"Table {table.id}")
+        for summary in summaries:
+            _show(summary, runs[0].config.get("dataset"), table)
+            _show_progress(summary)
+        for line in group_regrets(runs[0], summaries, table):
+            print_to_stdout(line)
+        if missing:
+            print_to_stdout(f"Not finished: {missing}.")
+        print_to_stdout(f"Picture: {out / picture_name(FIGURE, look.format)}")
 
 
 def _started_runs(group: "SearchGroup") -> "list[Run]":
@@ -226,6 +219,28 @@ def _missing_text(group: "SearchGroup", started: int) -> str:
     """Return how many seeds of a group have not started; empty if all have."""
     missing = len(group.seeds) - started
     return f"{missing} of {len(group.seeds)} seeds {'has' if missing == 1 else 'have'} not started" if missing else ""
+
+
+def _show_black_box(
+    study: "BlackBoxStudy", summary: Mapping[str, Any], out: Path, console: "Console", format: PictureFormat
+) -> None:
+    from nasbench1shot1.black_box_search.record import FIGURE, final_regrets_text
+
+    goal, regrets, print_line = study.goal, summary["test_regret"], line_printer(console)
+    if regrets is None:
+        print_line(f"The table lacks {goal.regret}s of final incumbents, so no picture was drawn.")
+        return
+    number = len(study.lines)
+    measured = f"{summary['measured_test_errors']:,} of {counted(number, 'value')}"
+    source = f" ({measured} {'is' if number == 1 else 'are'} measured)"
+    is_exact = goal.judge.fidelity == "exact"
+    print_line(f"{final_regrets_text(goal, regrets, number)}{'' if is_exact else source}")
+    print_line(f"Picture: {out / picture_name(FIGURE, format)}")
+
+
+def _show_progress(summary: Mapping[str, Any]) -> None:
+    if "unfinished" in summary:
+        print_to_stdout(summary["unfinished"])
 
 
 def _show(summary: dict[str, Any], dataset: str | None, table: "Table") -> None:

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
+from nasbench1shot1.commands.arguments import parse_seeds
 from nasbench1shot1.commands.dry_run import USUAL_GPUS, GPUOptions, check_dry_run
-from nasbench1shot1.commands.options import Hidden, Positional
+from nasbench1shot1.commands.options import Hidden, Positional, named_options
 from nasbench1shot1.display.options import PICTURES, USUAL_PICTURES, PictureOptions
 from nasbench1shot1.display.style import Spread
 from nasbench1shot1.ground.text import print_to_stdout
@@ -15,17 +16,48 @@ from nasbench1shot1.runs.devices import USUAL
 from nasbench1shot1.runs.machine import Device
 from nasbench1shot1.runs.options import Form, Images, Names, Range, Seeds, TableName, option_names
 
-GIVEN = (
-    *("epochs", "images", "preset", "table", "device", "threads", "precision", "compile"),
-    *("space", "seconds", "evaluations", "repeats"),
-)
-"""Options of every search of a figure; given values override the figure's own."""
 FigureName = Annotated[
     Positional[str | None], Form("[FIGURE]"), Names("nasbench1shot1.experiments.reproduction.figures.catalogue:FIGURES")
 ]
 """The name of a figure as the argument of a command."""
 WIDTH = 80
 """Columns of the list of figures; longer lines are divided."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FigureOptions:
+    """The options of every run of a figure; given values override the figure's own."""
+
+    epochs: int | None = None
+    """Number of epochs of every search or training; maximum budget of every study. Default: set by the figure."""
+    images: Images | None = None
+    """Image set, as in nb1shot1 search. Default: set by the scale."""
+    preset: Literal["corrected", "original"] = "corrected"
+    """corrected, or original to reproduce the published code's bugs."""
+    table: TableName | None = None
+    """Folder or name of the table to score all runs on, including finished ones. Black-box optimizers search it.
+    Default: the table in use."""
+    device: Device = "auto"
+    """Device; auto selects GPUs if there are any, and cuda uses all of them."""
+    threads: Annotated[int, Range(1)] = 1
+    """Number of CPU threads per search or training; results are reproducible only with an equal number."""
+    precision: Literal["float32", "bfloat16"] = "float32"
+    """Precision of the networks."""
+    compile: bool = False
+    """Compile the supernet with torch.compile. Does not apply to figure17."""
+    space: str | None = None
+    """Search space of nas101-figure7: s1, s2, s3, nb101 or nb101-mini. Default: nb101, or s1 at the quick scale."""
+    seconds: float | None = None
+    """Simulated seconds of every black-box search. Default: set by the figure."""
+    evaluations: int | None = None
+    """Number of trainings in every black-box search, instead of --seconds. Default: 500 where the table has no training
+    times."""
+    repeats: int | None = None
+    """Number of searches of every black-box study. Default: set by the figure."""
+
+
+USUAL_OPTIONS = FigureOptions()
+"""The defaults."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,35 +116,11 @@ class Reproduce:
     spread: Spread | None = None
     """What the bands show. ci: 95 % confidence interval (bootstrap), or the range of fewer than six runs; std: standard
     deviation. Does not apply to figure16, figure17, nas201-figure6 and nats-table4. Default: ci."""
-    epochs: int | None = None
-    """Number of epochs of every search or training; maximum budget of every study. Default: set by the figure."""
-    images: Images | None = None
-    """Image set, as in nb1shot1 search. Default: set by the scale."""
-    preset: Literal["corrected", "original"] = "corrected"
-    """corrected, or original to reproduce the published code's bugs."""
-    table: TableName | None = None
-    """Folder or name of the table to score all runs on, including finished ones. Black-box optimizers search it.
-    Default: the table in use."""
-    space: str | None = None
-    """Search space of nas101-figure7: s1, s2, s3, nb101 or nb101-mini. Default: nb101, or s1 at the quick scale."""
-    seconds: float | None = None
-    """Simulated seconds of every black-box search. Default: set by the figure."""
-    evaluations: int | None = None
-    """Number of trainings in every black-box search, instead of --seconds. Default: 500 where the table has no training
-    times."""
-    repeats: int | None = None
-    """Number of searches of every black-box study. Default: set by the figure."""
+    options: FigureOptions = USUAL_OPTIONS
+    """The options of all runs."""
     join: tuple[Path, ...] = ()
     """Folders of finished runs to add: black-box studies (nb1shot1 blackbox) to figure5, figure14, figure15 or tuners;
     one-shot searches, or a whole nats-figure7, to nats-table4 (nats-figure7-size to nats-table4-size)."""
-    device: Device = "auto"
-    """Device; auto selects GPUs if there are any, and cuda uses all of them."""
-    threads: int = 1
-    """Number of CPU threads per search or training; results are reproducible only with an equal number."""
-    precision: Literal["float32", "bfloat16"] = "float32"
-    """Precision of the networks."""
-    compile: bool = False
-    """Compile the supernet with torch.compile. Does not apply to figure17."""
 
     named: Hidden[frozenset[str]] = frozenset()
     """Names of the given options, set by `cli`."""
@@ -122,18 +130,16 @@ class Reproduce:
         if self.figure is None:
             _list()
             return
-        from nasbench1shot1.commands.search import parse_seeds
         from nasbench1shot1.experiments.reproduction.reproducing import reproduce, show_figure_plan
 
         asked: dict[str, Any] = {
             "scale": self.scale,
             "out": self.out,
-            "only": () if self.only is None else self.only.split(","),
             "joined": self.join,
-            "seeds": parse_seeds(self.seeds) if self.seeds else None,
             "spread": self.spread,
+            **figure_parts(self.only, self.seeds),
             **self.where.given,
-            **{name: getattr(self, name) for name in GIVEN if name in self.named},
+            **named_options(self.named, self.options),
         }
         self.expected.check(self.dry_run)
         if self.dry_run:
@@ -149,6 +155,14 @@ class Reproduce:
             style=self.pictures.figure_style,
             **asked,
         )
+
+
+def figure_parts(only: str | None, seeds: str | None) -> dict[str, Any]:
+    """Return the parts and the seeds of a figure that a command line names, as arguments of `reproduce`."""
+    return {
+        "only": () if only is None else only.split(","),
+        "seeds": parse_seeds(seeds) if seeds else None,
+    }
 
 
 def _list() -> None:

@@ -1,18 +1,17 @@
 """`nb1shot1 search`."""
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Generic, Self, TypeVar
 
-from nasbench1shot1.commands.arguments import optimizer_name
+from nasbench1shot1.commands.arguments import optimizer_name, parse_seeds
 from nasbench1shot1.commands.dry_run import USUAL_GPUS, GPUOptions, check_dry_run, show_dry_run
 from nasbench1shot1.commands.help_screen import OWN, default_variants
-from nasbench1shot1.commands.options import Asked, Hidden
+from nasbench1shot1.commands.options import Asked, Hidden, named_options
 from nasbench1shot1.display.options import PICTURES
 from nasbench1shot1.display.style import Spread
-from nasbench1shot1.ground.errors import InvalidInputError, option, quoted_option
+from nasbench1shot1.ground.errors import InvalidInputError, option
 from nasbench1shot1.jobs.pool import WorkerOptions
 from nasbench1shot1.one_shot_search.options import SearchConfig
 from nasbench1shot1.runs.options import Range, Seeds, option_names
@@ -142,8 +141,7 @@ class Search(Generic[Own]):
         from nasbench1shot1.runs.folder import SEEDS
         from nasbench1shot1.runs.overwriting import restore_moved_aside
 
-        options = {**vars(self.common), **vars(self.own)}
-        given = {name: value for name, value in options.items() if name in self.named}
+        given = named_options(self.named, self.common, self.own)
         where: dict[str, Any] = {"out": self.out, "resume": self.resume, "allow_module": self.allow_module}
         where |= {"overwrite": self.overwrite, "tensorboard": self.tensorboard}
         self.expected.check(self.dry_run)
@@ -192,28 +190,3 @@ def search_variants(name: str) -> dict[str, dict[str, Any]]:
     spaces = [space for space in listed_names("one_shot_spaces") if space in BUILT_IN["search_spaces"]]
     scales = [("scale", "medium"), ("scale", "quick")]
     return default_variants(defaults, [*scales, ("preset", "original"), *(("space", s) for s in spaces)])
-
-
-MOST_SEEDS = 10_000
-
-
-def parse_seeds(text: str) -> list[int]:
-    """Read seeds from "0-5" or "1,3,8" or both; raises InvalidInputError for anything else."""
-    seeds: list[int] = []
-    for part in text.split(","):
-        if not (match := re.fullmatch(r"(\d{1,18})(?:-(\d{1,18}))?", part.strip())):
-            raise InvalidInputError(
-                f"{quoted_option('seeds', text)} is not a list of seeds: write them as 0-5 or 1,3,8"
-            )
-        first, last = int(match[1]), int(match[2] or match[1])
-        if last < first:
-            raise InvalidInputError(
-                f"{quoted_option('seeds', text)} selects no seed, because {last} is less than {first}: write the lower "
-                "one first, as in 0-5"
-            )
-        if last - first >= MOST_SEEDS:
-            raise InvalidInputError(f"{quoted_option('seeds', text)} names more than {MOST_SEEDS:,} seeds: give fewer")
-        seeds.extend(range(first, last + 1))
-    if len(set(seeds)) != len(seeds):
-        raise InvalidInputError(f"{quoted_option('seeds', text)} repeats a seed: give each seed once")
-    return seeds

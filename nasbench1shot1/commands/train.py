@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Self, TypeV
 
 from nasbench1shot1.architecture import is_text_form
 from nasbench1shot1.cell_training.options import TrainingOptions, check_options, options_of
-from nasbench1shot1.commands.arguments import check_not_truncated
+from nasbench1shot1.commands.arguments import check_not_truncated, parse_seeds
 from nasbench1shot1.commands.dry_run import USUAL_GPUS, GPUOptions, check_dry_run, show_dry_run
 from nasbench1shot1.commands.help_screen import default_variants
-from nasbench1shot1.commands.options import Asked, Hidden, Positional
+from nasbench1shot1.commands.options import Asked, Hidden, Positional, named_options
 from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError, UserError, option
 from nasbench1shot1.jobs.pool import WorkerOptions
 from nasbench1shot1.runs.options import Form, Range, Seeds, TableName, option_names
@@ -125,7 +125,7 @@ class Train(Generic[Options]):
             return
         self._check_is_single()
         check_not_truncated(self.what)
-        given = {name: getattr(self.options, name) for name in option_names(self.options) if name in self.named}
+        given = named_options(self.named, self.options)
         table, console = load_table(self.table or self.options.BENCHMARK.table), literal_console()
         if self.what is not None and not is_text_form(self.what):
             table.keys.item_of(self.what)  # raises for text that is not a hash
@@ -141,7 +141,6 @@ class Train(Generic[Options]):
     def _train_list(self, file: Path) -> None:
         from nasbench1shot1.cell_training.lists import read_list
         from nasbench1shot1.cell_training.several import train_list
-        from nasbench1shot1.commands.search import parse_seeds
         from nasbench1shot1.ground.text import literal_console
         from nasbench1shot1.tables.table import load_table
 
@@ -149,7 +148,7 @@ class Train(Generic[Options]):
             if given is not None:
                 named = option(name) if name == "resume" else f"'{given}'"
                 raise InvalidInputError(f"{option('list')} names the architectures: remove {named}")
-        options = {name: getattr(self.options, name) for name in option_names(self.options) if name in self.named}
+        options = named_options(self.named, self.options)
         entries, where = (
             read_list(file),
             {

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Generic, Self, TypeVar
 from nasbench1shot1.commands.arguments import optimizer_name
 from nasbench1shot1.commands.dry_run import USUAL_GPUS, GPUOptions, check_dry_run, show_dry_run
 from nasbench1shot1.commands.help_screen import OWN
-from nasbench1shot1.commands.options import Asked, Hidden
+from nasbench1shot1.commands.options import Asked, Hidden, named_options
 from nasbench1shot1.commands.search import MEASURING, RUNNING, SCALE, WEIGHTS, search_variants
 from nasbench1shot1.display.options import PICTURES
 from nasbench1shot1.jobs.pool import WorkerOptions
@@ -106,8 +106,7 @@ class Tune(Generic[Own]):
         """Tune."""
         from nasbench1shot1.tuning.tuning import tune
 
-        options = {**vars(self.common), **vars(self.own), **vars(self.tuning), **vars(self.where)}
-        given = {name: value for name, value in options.items() if name in self.named}
+        given = named_options(self.named, self.common, self.own, self.tuning, self.where)
         self.expected.check(self.dry_run)
         if self.dry_run:
             check_dry_run(self.out, resume=self.resume)

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache
+from itertools import chain
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -42,6 +43,8 @@ LABELS_BELOW = 0.5
 """Space below axes for the labels of the horizontal axis, in inches."""
 _BREAKS = re.compile(r"(?<!=) (?!= )")
 """Spaces at which a line may be broken: not around an equals sign."""
+_PARTS = re.compile(r"(?<=[ _-])")
+"""Places at which a name may be broken."""
 NARROWER = tuple(1 - 0.05 * step for step in range(1, 14))
 """Widths relative to the available one, at which labels are wrapped until they would have more lines."""
 AROUND_NAMES = 0.3
@@ -320,6 +323,22 @@ def _lines(line: str, width: float, size: float) -> list[str]:
         else:
             found.append(word)
     return found
+
+
+def broken(name: str, width: float, size: float) -> str:
+    """Break a name, with or without spaces, into lines of at most `width` inches at a font size in points.
+
+    Lines end after spaces, hyphens and underscores, and within words that are longer than a line.
+    """
+    parts = [[part] if text_width(part, size) <= width else part for part in _PARTS.split(name)]
+    found = [""]
+    for part in chain.from_iterable(parts):
+        longer = found[-1] + part
+        if not found[-1] or text_width(longer.rstrip(), size) <= width:
+            found[-1] = longer
+        else:
+            found.append(part)
+    return "\n".join(line.strip() for line in found)
 
 
 def text_width(text: str, size: float) -> float:

@@ -1,25 +1,36 @@
 """Download of files with a known SHA-256 into the data folder, with a progress bar."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.ground.errors import UserError
-from nasbench1shot1.ground.files import data_folder, write_error
+from nasbench1shot1.ground.files import atomic_write, data_folder, file_lock, sha256
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 
-def fetch(url: str, name: str, sha256: str, progress: Any, what: str, instead: str) -> Path:
-    """Download a file into the data folder's `downloads` and return its path; a valid file is not downloaded again.
+def downloads_folder() -> Path:
+    """Return the folder of downloaded files."""
+    return data_folder() / "downloads"
+
+
+def lock_of_download(name: str) -> AbstractContextManager[None]:
+    """Return the lock that a process holds while it downloads and imports the file `name`; the next process waits."""
+    return file_lock(downloads_folder() / f".{name}.lock")
+
+
+def fetch(url: str, name: str, digest: str, progress: Any, what: str, instead: str) -> Path:
+    """Download a file into `downloads_folder` and return its path; a valid file is not downloaded again.
+
+    The next process on this machine removes what a killed process has downloaded.
 
     Args:
         url: address of the file.
         name: name of the file.
-        sha256: required SHA-256 of the file.
+        digest: required SHA-256 of the file.
         progress: an object with pooch's `total`, `update`, `reset`, `close`, such as `DownloadBar`, or False for no
             progress.
         what: description of the file, for messages.
@@ -28,40 +39,29 @@ def fetch(url: str, name: str, sha256: str, progress: Any, what: str, instead: s
     Raises UserError if the file cannot be downloaded, has another SHA-256, or cannot be written.
     """
     import requests
-    from pooch.core import retrieve
     from pooch.downloaders import HTTPDownloader
 
-    folder = data_folder() / "downloads"
-    responses: list[requests.Response] = []
-    try:
-        downloader: Any = HTTPDownloader(  # type: ignore[no-untyped-call]
-            progressbar=progress, chunk_size=2**20, timeout=60, hooks={"response": lambda r, **_: responses.append(r)}
-        )
-        with _quiet_pooch():
-            return Path(retrieve(url, f"sha256:{sha256}", fname=name, path=folder, downloader=downloader))
-    except requests.exceptions.RequestException as error:
-        raise UserError(f"cannot download {url} ({type(error).__name__}): {instead}") from error
-    except OSError as error:
-        raise write_error(folder / name, error) from error
-    except ValueError as error:
-        raise UserError(f"{url} is not {what} (its SHA-256 differs, or the address is invalid): {instead}") from error
-    finally:
-        for response in responses:  # pooch leaves the connection of a failed download open
-            response.close()
-
-
-@contextmanager
-def _quiet_pooch() -> Iterator[None]:
-    """Silence "Downloading data from …", which the progress bar replaces; then restore the level of pooch's logger."""
-    from pooch.utils import get_logger
-
-    logger = get_logger()
-    level = logger.level
-    logger.setLevel("WARNING")
-    try:
-        yield
-    finally:
-        logger.setLevel(level)
+    file, responses = downloads_folder() / name, list[requests.Response]()
+    downloader: Any = HTTPDownloader(  # type: ignore[no-untyped-call]
+        progressbar=progress, chunk_size=2**20, timeout=60, hooks={"response": lambda r, **_: responses.append(r)}
+    )
+    if file.is_file() and sha256(file) == digest:
+        return file
+    with atomic_write(file) as part:
+        try:
+            downloader(url, part, None)
+            if sha256(Path(part.name)) != digest:
+                raise ValueError("another SHA-256")
+        except requests.exceptions.RequestException as error:  # is an OSError, too
+            raise UserError(f"cannot download {url} ({type(error).__name__}): {instead}") from error
+        except ValueError as error:
+            raise UserError(
+                f"{url} is not {what} (its SHA-256 differs, or the address is invalid): {instead}"
+            ) from error
+        finally:
+            for response in responses:  # pooch leaves the connection of a failed download open
+                response.close()
+    return file
 
 
 class DownloadBar:

@@ -104,8 +104,14 @@ def flag(name: str) -> str:
 
 def _in_shell(values: Mapping[str, object]) -> str:
     words = {True: "yes", False: "no"}
-    given = {name: words[value] if isinstance(value, bool) else str(value) for name, value in values.items()}
-    return " ".join(f"{flag(name)} {shlex.quote(value)}" for name, value in given.items())
+    given = {name: words[value] if isinstance(value, bool) else value for name, value in values.items()}
+    return " ".join(f"{flag(name)} {shell_word(value)}" for name, value in given.items())
+
+
+def shell_word(value: object) -> str:
+    """Quote a value for a shell. A path that begins with a dash becomes ./-x, so that it is not read as an option."""
+    is_option = isinstance(value, Path) and str(value).startswith("-")
+    return shlex.quote(f"./{value}" if is_option else str(value))
 
 
 def _in_python(values: Mapping[str, object]) -> str:

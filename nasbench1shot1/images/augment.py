@@ -6,15 +6,16 @@ device.
 """
 
 from dataclasses import dataclass
+from numbers import Real
 from typing import TYPE_CHECKING
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from nasbench1shot1.ground.arguments import check_torch_generator
+from nasbench1shot1.ground.arguments import check_torch_generator, is_integer
 from nasbench1shot1.ground.errors import InvalidInputError
-from nasbench1shot1.images.data_sets import CIFAR10
+from nasbench1shot1.images.data_sets import CIFAR10, check_image_set
 
 if TYPE_CHECKING:
     from nasbench1shot1.images.image_set import ImageSet
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Augmentation:
-    """The augmentation of training images; raises InvalidInputError for values out of range.
+    """The augmentation of training images; raises InvalidInputError for values out of range or of the wrong type.
 
     `Augmentation.of` uses an image set's border, mean and standard deviation; the defaults are CIFAR-10's.
     """
@@ -43,6 +44,7 @@ class Augmentation:
     @classmethod
     def of(cls, images: "ImageSet", cutout_length: int = 16, cutout_probability: float = 0.0) -> "Augmentation":
         """Return the augmentation of an image set: its border, mean and standard deviation, and the given cutout."""
+        check_image_set(images)
         return cls(
             crop=images.crop,
             cutout_length=cutout_length,
@@ -53,11 +55,11 @@ class Augmentation:
 
     def __post_init__(self) -> None:
         for name in ("flip", "cutout_probability"):
-            if not 0 <= (value := getattr(self, name)) <= 1:
-                raise InvalidInputError(f"{name} must be a probability between 0 and 1, not {value}")
+            if not isinstance(value := getattr(self, name), Real) or not 0 <= float(value) <= 1:
+                raise InvalidInputError(f"{name} must be a probability between 0 and 1, not {value!r}")
         for name in ("crop", "cutout_length"):
-            if (value := getattr(self, name)) < 0:
-                raise InvalidInputError(f"{name} must be a number of pixels of at least 0, not {value}")
+            if not is_integer(value := getattr(self, name)) or value < 0:
+                raise InvalidInputError(f"{name} must be a whole number of pixels of at least 0, not {value!r}")
 
     def __call__(self, images: Tensor, generator: torch.Generator, dtype: torch.dtype = torch.float32) -> Tensor:
         """Augment images uint8 (B, H, W, 3) into floats (B, 3, H, W), in channels_last on the images' device."""

@@ -12,8 +12,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from nasbench1shot1.ground.arguments import check_torch_generator
-from nasbench1shot1.ground.errors import InvalidInputError
+from nasbench1shot1.ground.arguments import check_torch_generator, whole_number
+from nasbench1shot1.ground.errors import InvalidInputError, shorten
 from nasbench1shot1.images.augment import Augmentation
 
 if TYPE_CHECKING:
@@ -35,10 +35,10 @@ def batches(
     """Return the batches of one epoch: all rows (N,) in a new order, as int64 tensors (batch_size,) on the CPU.
 
     The last batch may be smaller; `drop_last` drops it then. Raises InvalidInputError immediately if there are no rows
-    or no batches.
+    or no batches, or if an argument has the wrong type.
     """
     check_torch_generator(generator)
-    rows = torch.as_tensor(rows)
+    rows, batch_size = _as_rows(rows), whole_number("batch_size", batch_size, "a number of images, such as 64")
     if not len(rows) or batch_size < 1 or (drop_last and batch_size > len(rows)):
         raise InvalidInputError(f"no batch of {batch_size} can be made from {len(rows):,} images")
     return _epoch(rows, batch_size, generator, drop_last)
@@ -49,7 +49,7 @@ def endless_batches(
 ) -> Iterator[Tensor]:
     """Return batches without end: like `batches`, repeated with a new order in every epoch."""
     first = batches(rows, batch_size, generator, drop_last)
-    return _endless(first, torch.as_tensor(rows), batch_size, generator, drop_last)
+    return _endless(first, _as_rows(rows), batch_size, generator, drop_last)
 
 
 def draw_rows(rows: np.ndarray | Tensor, count: int, generator: torch.Generator) -> Tensor:
@@ -78,12 +78,29 @@ def image_batches(
     Yields:
         Images float32 (B, 3, side, side) in channels_last, and labels int64 (B,).
 
-    Raises InvalidInputError if there are no rows, or the batch size is less than 1.
+    Raises InvalidInputError if there are no rows, the image set does not have one of them, the batch size is less than
+    1, or an argument has the wrong type.
     """
-    normalise = Augmentation.of(images).normalise
+    normalise, rows = Augmentation.of(images).normalise, _as_rows(rows)
+    total = len(images) + (0 if images.test_images is None else len(images.test_images))
+    if len(wrong := rows[(rows < 0) | (rows >= total)]):
+        raise InvalidInputError(f"'{images.name}' does not have row {int(wrong[0])}: give rows from 0 to {total - 1:,}")
     for chosen in batches(rows, batch_size, generator):
         pixels, labels = images.batch(chosen)
         yield (normalise(pixels) if augmentation is None else augmentation(pixels, generator)), labels
+
+
+def _as_rows(rows: np.ndarray | Tensor) -> Tensor:
+    """Return rows (N,) as int64; raises InvalidInputError for anything but a list or array of whole numbers."""
+    try:
+        found = torch.as_tensor(np.ascontiguousarray(rows) if isinstance(rows, np.ndarray) else rows)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise InvalidInputError(f"rows must be an array of whole numbers, not {shorten(repr(rows))}") from error
+    is_whole = not (found.is_floating_point() or found.is_complex() or found.dtype == torch.bool)
+    if found.ndim != 1 or not (is_whole or not len(found)):
+        shape = tuple(found.shape)
+        raise InvalidInputError(f"rows must be an array (N,) of whole numbers, not {found.dtype} of shape {shape}")
+    return found.long()
 
 
 def _epoch(rows: Tensor, batch_size: int, generator: torch.Generator, drop_last: bool) -> Iterator[Tensor]:

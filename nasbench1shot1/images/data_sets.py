@@ -9,13 +9,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nasbench1shot1.ground.errors import unknown_name
+from nasbench1shot1.ground.errors import InvalidInputError, shorten, unknown_name
 
 OTHER = "other"
 """The name of every data set that is not in `DATA_SETS`."""
 SMALLEST_SIDE = 4
 """Smallest height and width of an image in pixels, because a network halves them twice."""
 _IMAGES_AT_ONCE = 1_000
+
+
+def check_image_set(images: object) -> None:
+    """Raise InvalidInputError for anything but an `nb.ImageSet`, such as its name."""
+    if not hasattr(images, "dataset"):
+        raise InvalidInputError(
+            f"images must be an nb.ImageSet, such as nb.load_images('cifar10-sample'), not {shorten(repr(images))}"
+        )
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from nasbench1shot1.ground.arguments import whole_number
 from nasbench1shot1.ground.errors import InvalidInputError, UserError, alternatives, option, quote, unknown_name
 from nasbench1shot1.ground.files import as_path, read_json
 from nasbench1shot1.images.data_sets import CIFAR10, DATA_SETS, SMALLEST_SIDE, DataSet, data_set
@@ -96,6 +97,7 @@ class ImageSet:
         The border of a random crop shrinks with the images; mean and standard deviation do not change.
         Raises InvalidInputError if the images' own side is not a multiple of `side`, or `side` is too small.
         """
+        side = whole_number("side", side, "a number of pixels, such as 16")
         if side == self.side:
             return self
         if not SMALLEST_SIDE <= side <= self.side or self.side % side:
@@ -175,7 +177,7 @@ def load_images(name_or_path: str | Path, verify: bool = True) -> ImageSet:
         return _image_set(path.stem, columns, of, content_sha256(columns))
     if path.exists():
         raise InvalidInputError(f"'{name}' is not an .npz file: {HOW_TO_IMPORT}")
-    if path.suffix == ".npz" or path.name != name:  # the name of a set has neither a suffix nor folders
+    if path.suffix == ".npz" or path.name != name:  # neither can be the name of a set
         raise InvalidInputError(f"the image file '{name}' is missing: check its path")
     unknown = unknown_name("image set", name, {SAMPLE_NAME, *DATA_SETS, *imported_names()})
     raise InvalidInputError(f"{quote(unknown)}; {HOW_TO_IMPORT}")

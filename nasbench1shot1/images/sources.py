@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nasbench1shot1.ground.downloads import fetch
+from nasbench1shot1.ground.downloads import fetch, lock_of_download
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, UserError, alternatives, option, switch
 from nasbench1shot1.ground.files import (
     PACKAGE_DATA,
@@ -41,7 +41,14 @@ from nasbench1shot1.images.data_sets import (
     other_data_set,
 )
 from nasbench1shot1.images.official_files import read_data_set
-from nasbench1shot1.images.store import Columns, content_sha256, has_other_content, write_columns
+from nasbench1shot1.images.store import (
+    Columns,
+    content_sha256,
+    has_other_content,
+    images_folder,
+    imported_at,
+    write_columns,
+)
 
 HOME = "https://www.cs.toronto.edu/~kriz"
 # HOME/cifar.html publishes MD5s. Keras (python) and MLDatasets.jl (binary) pin the same SHA-256 as here.
@@ -179,16 +186,20 @@ def download_images(mirror: str | None = None, progress: Any = False, name: str 
     url, stem = (mirror or HOME).rstrip("/"), published_archives(name).stem
     url = url if url.endswith(".tar.gz") else f"{url}/{stem}-python.tar.gz"
     archive_name = f"{stem}-{'binary' if 'binary' in url.rsplit('/', 1)[-1] else 'python'}.tar.gz"
-    archive = fetch(
-        url,
-        archive_name,
-        CHECKSUMS[archive_name],
-        progress,
-        f"the official {DATA_SETS[name].title}",
-        f"download it by hand and run `nb1shot1 data import FILE`, or give a {option('mirror')}",
-    )
-    folder = import_images(archive)
-    archive.unlink()
+    before = imported_at(name)
+    with lock_of_download(archive_name):
+        if imported_at(name) not in (None, before):
+            return images_folder() / name  # another process has imported it meanwhile
+        archive = fetch(
+            url,
+            archive_name,
+            CHECKSUMS[archive_name],
+            progress,
+            f"the official {DATA_SETS[name].title}",
+            f"download it by hand and run `nb1shot1 data import FILE`, or give a {option('mirror')}",
+        )
+        folder = import_images(archive)
+        archive.unlink(missing_ok=True)
     return folder
 
 
@@ -197,6 +208,8 @@ def _checked_name(name: str) -> str:
         raise InvalidInputError(f"'{name}' is not a valid name: use letters, digits, '.', '_' and '-'")
     if name == SAMPLE_NAME:
         raise InvalidInputError(f"'{name}' is the bundled sample: choose another name with {option('name')}")
+    if name.endswith(".npz"):
+        raise InvalidInputError(f"'{name}' would name a file: choose a name without .npz with {option('name')}")
     return name
 
 
@@ -298,7 +311,7 @@ def _index_problem(index: np.ndarray | None, is_test: np.ndarray, known: DataSet
     return "'train_index' contains a training image twice" if len(np.unique(numbers)) != len(numbers) else None
 
 
-def write_sample(images: np.ndarray, labels: np.ndarray, train_index: np.ndarray, path: Path = SAMPLE) -> None:
+def write_sample(images: np.ndarray, labels: np.ndarray, train_index: np.ndarray, path: Path) -> None:
     """Write images uint8 (N, 32, 32, 3), labels (N,) and canonical indices (N,) as a sample with its .json file.
 
     The bundled sample is the 3,500 rows `~is_test & (class_rank < 350)` of data/README.md's cifar10_subset, in

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nasbench1shot1.benchmark import Benchmark, benchmarks
-from nasbench1shot1.ground.arguments import check_rng
+from nasbench1shot1.ground.arguments import check_rng, whole_number
 from nasbench1shot1.ground.errors import InvalidInputError, unknown_name
-from nasbench1shot1.images.data_sets import CIFAR10, DATA_SETS, OTHER, data_set
+from nasbench1shot1.images.data_sets import CIFAR10, DATA_SETS, OTHER, check_image_set, data_set
 
 if TYPE_CHECKING:
     from nasbench1shot1.images.image_set import ImageSet
@@ -61,10 +61,11 @@ def split_images(
 
     A user's own data set ("other"): `rng` draws class-balanced halves of the training images.
 
-    Raises InvalidInputError if the scheme or data set is unknown, the data set does not have the scheme, a class has
-    too few images, or test images are missing.
+    Raises InvalidInputError if an argument has the wrong type, the scheme or data set is unknown, the data set does not
+    have the scheme, a class has too few images, or test images are missing.
     """
     check_rng(rng)
+    check_image_set(image_set)
     _check(image_set, scheme, images_per_half)
     labels, index = image_set.labels.cpu().numpy(), image_set.index.numpy()
     official = _official_split(image_set.dataset, scheme)
@@ -152,7 +153,7 @@ def _check(image_set: "ImageSet", scheme: str, images_per_half: int | None) -> N
         raise InvalidInputError(f"the split '{scheme}' applies to CIFAR-10, not to {title}: use '{known[0]}'")
     if scheme not in known:
         raise unknown_name("split", scheme, known)
-    if images_per_half is not None and images_per_half < 1:
+    if images_per_half is not None and whole_number("images_per_half", images_per_half, "a whole number") < 1:
         raise InvalidInputError(f"each half needs at least one image, not {images_per_half}")
 
 

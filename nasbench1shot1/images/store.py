@@ -72,6 +72,13 @@ def is_imported(name: str) -> bool:
     return False
 
 
+def imported_at(name: str) -> int | None:
+    """Return the time at which an image set was imported, in nanoseconds; None if there is none with this name."""
+    with suppress(OSError):
+        return (images_folder() / name / META).stat().st_mtime_ns
+    return None
+
+
 def imported_names() -> list[str]:
     """Return the names of the imported image sets, sorted."""
     return sorted(meta.parent.name for meta in images_folder().glob(f"[!.]*/{META}"))

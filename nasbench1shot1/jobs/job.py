@@ -1,9 +1,11 @@
 """A job, which is one run among many; the state of its folder; and the interface of the workers that run jobs."""
 
+import os
 import socket
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -153,6 +155,8 @@ def run_until_finished(
 ) -> None:
     """Start the run in `folder`, resume it if it was stopped or is extended, or return immediately if it is finished.
 
+    The current folder is restored afterwards, if code of the run has changed it.
+
     Args:
         command: "module:function", as in `Job`.
         folder: the run's folder.
@@ -167,12 +171,26 @@ def run_until_finished(
     """
     if is_finished(folder, extends or {}):
         return
-    function = imported(command)
-    if is_started(folder):
-        modules = named_modules(options)
-        function(resume=folder, **(resume_options or {}), **({"allow_module": modules} if modules else {}), **here)
-    else:
-        function(out=folder, **options, **here)
+    function, modules = imported(command), named_modules(options)
+    with _in_same_folder():
+        if is_started(folder):
+            function(resume=folder, **(resume_options or {}), **({"allow_module": modules} if modules else {}), **here)
+        else:
+            function(out=folder, **options, **here)
+
+
+@contextmanager
+def _in_same_folder() -> Iterator[None]:
+    """Restore the current folder afterwards, unless it has been removed."""
+    here = None
+    with suppress(OSError):
+        here = Path.cwd()
+    try:
+        yield
+    finally:
+        if here is not None:
+            with suppress(OSError):
+                os.chdir(here)
 
 
 def is_started(folder: Path) -> bool:

@@ -4,6 +4,7 @@ import contextlib
 import io
 import os
 import secrets
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -24,6 +25,7 @@ from nasbench1shot1.jobs.process import (
     missing_result,
     one_line_error,
     run_here,
+    traceback_in,
     usable_cores,
     worker_name,
 )
@@ -178,6 +180,28 @@ def run_jobs(jobs: Iterable[J], workers: Workers, watcher: Watcher[J] | None = N
         report(TICK_EVERY)
         watcher.tick(pool.waiting)
     return failures
+
+
+def first_failure(failures: Mapping[str, str], advice: str) -> UserError:
+    """Return the error for one or more jobs that failed.
+
+    Args:
+        failures: what `run_jobs` returned.
+        advice: what to do after the cause is fixed, such as "start again".
+    """
+    name, message = next(iter(failures.items()))
+    return UserError(f"{name} failed ({message}): fix the cause, then {advice}")
+
+
+def print_traceback(jobs: Iterable[Job], failures: Mapping[str, str]) -> None:
+    """Print the traceback of the first failure, if its log has one; for callers that remove the logs.
+
+    `jobs` and `failures` are as in `run_jobs`.
+    """
+    first = next(iter(failures))
+    for job in jobs:
+        if job.name == first:
+            print(traceback_in(job.log), file=sys.stderr, end="")
 
 
 @dataclass(frozen=True, kw_only=True)

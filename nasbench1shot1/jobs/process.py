@@ -193,7 +193,7 @@ def import_path() -> list[str]:
     imported from the current folder, its position is kept.
     """
     here, package = str(Path.cwd()), str(Path(__file__).resolve().parents[2])
-    folders = [folder or here for folder in sys.path]
+    folders = [folder or here for folder in sys.path if isinstance(folder, str)]  # Python ignores other objects
     if here != package and here in folders:
         folders = [folder for folder in folders if folder != here] + [here]
     return list(dict.fromkeys(folders))
@@ -208,7 +208,7 @@ def start_process(environment: Mapping[str, str], log: Path) -> "subprocess.Pope
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=file,
-                env=environment,
+                env={**environment, "PYTHONIOENCODING": "utf-8:backslashreplace"},  # a terminal may be ASCII
                 process_group=0,
             )
     except OSError as error:
@@ -250,8 +250,19 @@ def one_line_error(error: BaseException) -> str:
 
 def last_line(log: Path) -> str:
     """Return the last non-empty line of a log."""
-    lines = log.read_text(encoding="utf-8", errors="replace").split("\n")
+    lines = _read(log).split("\n")
     return next((line for line in reversed(lines) if line.strip()), "it printed nothing").strip()
+
+
+def traceback_in(log: Path) -> str:
+    """Return the text of a log from its first traceback on; empty if it has none, or cannot be read."""
+    with suppress(OSError):
+        return "".join(_read(log).partition("Traceback (most recent call last):")[1:])
+    return ""
+
+
+def _read(log: Path) -> str:
+    return log.read_text(encoding="utf-8", errors="replace")
 
 
 def worker_name(place: object) -> str:

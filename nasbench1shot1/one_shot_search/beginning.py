@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from nasbench1shot1 import registry
-from nasbench1shot1.ground.errors import InvalidInputError, option, switch
+from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError, alternatives, option, switch
 from nasbench1shot1.images.batches import epoch_generator
 from nasbench1shot1.images.image_set import ImageSet, load_images
 from nasbench1shot1.images.splits import Split, scheme_for, split_images
@@ -106,6 +106,18 @@ def constrain(state: SearchState, table: "Table | None" = None) -> None:
         space, dataset = state.net.space, state.images.dataset
         costs = table_of_search(state.config) if table is None else table
         state.method.constrain(costs.constraint(space, state.judge.within, dataset))
+
+
+def check_scored(images: ImageSet, table: "Table") -> None:
+    """Raise InvalidInputError if a table does not score searches on the data set of these images."""
+    try:
+        table.objective(images.dataset)
+    except OutOfDomainError:
+        known = alternatives(objective.dataset for objective in table.objectives)
+        raise InvalidInputError(
+            f"the table {table.id} only has values for searches on {known}, and the images '{images.name}' are from "
+            f"another data set: give {option('images')} of one of these data sets"
+        ) from None
 
 
 def load_halves(config: SearchConfig, images: ImageSet | None = None) -> tuple[ImageSet, Split]:

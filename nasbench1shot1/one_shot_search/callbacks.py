@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.ground.errors import InvalidInputError, UserError, option
 from nasbench1shot1.ground.files import write_error
-from nasbench1shot1.one_shot_search.record import EVENTS, Run, flatten_datasets, open_search
+from nasbench1shot1.one_shot_search.record import EVENT_FILES, EVENTS, Run, flatten_datasets, open_search
 from nasbench1shot1.runs.machine import computing
 
 if TYPE_CHECKING:
@@ -176,7 +176,7 @@ class _Events:
         from torch.utils.tensorboard import SummaryWriter
 
         self.close()
-        for earlier in (folder / EVENTS).glob("events.out.tfevents.*"):
+        for earlier in (folder / EVENTS).glob(EVENT_FILES):
             earlier.unlink()
         events = SummaryWriter(str(folder / EVENTS), purge_step=0)  # a running TensorBoard discards earlier points
         self._folder, self._writer = folder, events

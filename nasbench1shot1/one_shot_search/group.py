@@ -6,15 +6,16 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Any, ClassVar, Self, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError
 from nasbench1shot1.ground.files import as_path, picture_name
-from nasbench1shot1.ground.notebooks import Displayed
 from nasbench1shot1.ground.text import percent
-from nasbench1shot1.one_shot_search.record import FIGURE, Run, SearchRecord, describe_regrets
+from nasbench1shot1.one_shot_search.record import FIGURE, REPORTED, Run, SearchRecord, describe_regrets
 from nasbench1shot1.runs.folder import CONFIG, SEEDS, read_object
+from nasbench1shot1.runs.group import RunGroup
 from nasbench1shot1.runs.opening import open_run
+from nasbench1shot1.runs.own_files import of_reports
 from nasbench1shot1.runs.record import listed_options
 from nasbench1shot1.tables.columns import source_text
 
@@ -36,10 +37,10 @@ def load_run(folder: str | Path) -> "SearchRecord | SearchGroup":
 
 
 @dataclass(frozen=True, eq=False)
-class SearchGroup(Sequence[Run], Displayed):
+class SearchGroup(RunGroup[Run]):
     """Read-only view of the folder of a group of searches, which `nb.search_seeds` and `search --seeds` write.
 
-    A group is a sequence of its `runs`: `group[0]` is the first one.
+    A group is a sequence of its `runs`, the searches that have begun: `group[0]` is the first one.
 
     Attributes:
         folder: the folder of the group.
@@ -48,8 +49,11 @@ class SearchGroup(Sequence[Run], Displayed):
     """
 
     DRAWING = "nasbench1shot1.experiments.run_drawing:draw_regret"
-    FILES: ClassVar[Sequence[str]] = (SEEDS, FIGURE, "seed-*.log")
-    """Names of the files that a group writes besides its searches, as patterns of `fnmatch`."""
+    FILES: ClassVar[Sequence[str]] = (
+        *(SEEDS, FIGURE, "seed-*.log"),
+        *of_reports((FIGURE, *(f"seed-*/{name}" for name in REPORTED))),
+    )
+    """As in `RunRecord`, without the files of the searches."""
 
     folder: Path
     seeds: tuple[int, ...]
@@ -111,26 +115,6 @@ class SearchGroup(Sequence[Run], Displayed):
         if not _are_seeds(seeds) or not isinstance(options, dict):
             raise DamagedFileError(f"{recorded} is damaged: restore it, or resume its runs one by one")
         return cls(path, tuple(seeds), options)  # type: ignore[arg-type]
-
-    @cached_property
-    def runs(self) -> list[Run]:
-        """The searches that have begun, in the order of `seeds`.
-
-        Raises DamagedFileError if the config.json of one is damaged.
-        """
-        return self._started_runs()
-
-    @overload
-    def __getitem__(self, index: int) -> Run: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[Run]: ...
-    def __getitem__(self, index: int | slice) -> Run | list[Run]:
-        """Return one of `runs`, or a list of them."""
-        return self.runs[index]
-
-    def __len__(self) -> int:
-        """Return the number of searches that have begun."""
-        return len(self.runs)
 
     def _started_runs(self) -> list[Run]:
         folders = [self.folder / f"seed-{seed}" for seed in self.seeds]

@@ -19,7 +19,7 @@ from nasbench1shot1.jobs.pool import WorkerOptions
 from nasbench1shot1.jobs.process import usable_cores
 from nasbench1shot1.registry import GROUPS, is_trusted, names, one_shot, one_shot_space, optimizer, search_space
 from nasbench1shot1.runs.folder import COMMON, OWN
-from nasbench1shot1.runs.machine import Device, default_threads, resolve_device
+from nasbench1shot1.runs.machine import Device, resolve_device, resolve_threads
 from nasbench1shot1.runs.options import (
     IF_GIVEN,
     MOST_EPOCHS,
@@ -190,11 +190,11 @@ class SearchConfig(PictureOptions, BoundOptions):
         """
         config = replace(
             self.with_checked_pictures(),
-            threads=default_threads() if self.threads is None else self.threads,
+            threads=resolve_threads(self.threads),
             device=resolve_device(self.device),
             table=resolve_table_name(self.table or search_space(self.space).table),
             evaluation_batch_norm=self.evaluation_batch_norm or PRESETS[self.preset].evaluation_batch_norm,
-            images=absolute_file(self.images) or self.images,
+            images=absolute_file(self.images),
         )
         check_ranges(config)
         _check_together(config)

@@ -20,6 +20,7 @@ from nasbench1shot1.one_shot_search.captions import selection_text, table_text
 from nasbench1shot1.one_shot_search.entropy import learned_weights
 from nasbench1shot1.one_shot_search.record import CELLS, FIGURE, SearchRecord, describe_regrets
 from nasbench1shot1.one_shot_search.regret_curve import other_regrets, regret_figure
+from nasbench1shot1.runs.folder import SUMMARY
 from nasbench1shot1.runs.opening import open_run
 from nasbench1shot1.runs.record import no_result_error
 
@@ -47,6 +48,14 @@ def save_pictures(run: SearchRecord, table: "Table") -> None:
     save_figure(regret_figure([run], [run.metrics], table, style=style), run.folder / picture_name(FIGURE, format))
     if (cells := cells_figure(run, style)) is not None:
         save_figure(cells, run.folder / picture_name(CELLS, format))
+
+
+def lacks_pictures(run: SearchRecord) -> bool:
+    """Return whether pictures of a finished run are missing or outdated, because of a full disk or a kill."""
+    ended, format = (run.folder / SUMMARY).stat().st_mtime_ns, run.config.get("format")
+    drawn = (FIGURE, CELLS) if is_drawable(run.architectures[0]) else (FIGURE,)
+    files = [run.folder / picture_name(name, format) for name in drawn]
+    return not all(file.is_file() and file.stat().st_mtime_ns >= ended for file in files)
 
 
 def cells_figure(run: SearchRecord, style: AnyStyle | None = None) -> "Figure | None":

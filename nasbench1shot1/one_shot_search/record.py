@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,9 +21,19 @@ from nasbench1shot1.one_shot_search.early_stopping import returned_epoch
 from nasbench1shot1.one_shot_search.options import FACTS, SearchConfig
 from nasbench1shot1.reading import Reading
 from nasbench1shot1.registry import is_trusted, one_shot, optimizer, search_space
-from nasbench1shot1.runs.folder import CONFIG, RECORDED, SEEDS, SUMMARY, WEIGHTS, damaged_file_error, read_description
+from nasbench1shot1.runs.folder import (
+    CONFIG,
+    METRICS,
+    RECORDED,
+    SEEDS,
+    SUMMARY,
+    WEIGHTS,
+    damaged_file_error,
+    read_description,
+)
 from nasbench1shot1.runs.lock import FolderLock
 from nasbench1shot1.runs.options import recorded_options
+from nasbench1shot1.runs.own_files import of_reports
 from nasbench1shot1.runs.record import RunRecord
 from nasbench1shot1.runs.writer import IF_EXTENDED, RunWriter
 from nasbench1shot1.space import OneShotSpace
@@ -36,8 +46,10 @@ if TYPE_CHECKING:
     from nasbench1shot1.supernets.supernet import Supernet
 
 PARAMETERS, FIGURE, CELLS = "architecture_parameters.npz", "regret.png", "cells.png"
-EVENTS = "tensorboard"
-"""A folder with the event files that `search --tensorboard` writes."""
+EVENTS, EVENT_FILES = "tensorboard", "events.out.tfevents.*"
+"""A folder with the event files that `search --tensorboard` writes, and the pattern of their names."""
+REPORTED = (METRICS, SUMMARY, FIGURE)
+"""The files in a report of a search."""
 FIELDS: dict[str, Any] = {
     "epoch": int,
     "train_loss": float | None,
@@ -110,7 +122,7 @@ class SearchRecord(RunRecord):
     PICTURE = FIGURE
     DRAWING = "nasbench1shot1.experiments.run_drawing:draw_regret"
     SHOWN = ("scale", "preset", "epochs", "images", "channels", "cells")
-    FILES = (PARAMETERS, WEIGHTS, EVENTS, FIGURE, CELLS)
+    FILES: ClassVar[Sequence[str]] = (PARAMETERS, FIGURE, CELLS)
 
     @cached_property
     def baseline(self) -> Baseline | None:
@@ -122,11 +134,6 @@ class SearchRecord(RunRecord):
         """Planned number of epochs; None if it is unknown."""
         return self.config.get("epochs")
 
-    @property
-    def progress(self) -> str:
-        """The recorded progress, such as "epoch 12 of 50"."""
-        return self._progress(len(self.lines))
-
     def _subject(self) -> str:
         return f"{self.config['optimizer']} on {self.config['space']}, seed {self.config['seed']}"
 
@@ -135,7 +142,8 @@ class SearchRecord(RunRecord):
         return f"epoch {max(recorded - 1, 0)}{planned}"
 
     def _result(self, summary: Mapping[str, Any]) -> str:
-        return describe_regrets("test regret", [summary["test_regret"]], summary["test_measured"])
+        name = f"test regret on {self.config['dataset']}" if summary["other_datasets"] else "test regret"
+        return describe_regrets(name, [summary["test_regret"]], summary["test_measured"])
 
     def _numbers(self, summary: Mapping[str, Any]) -> dict[str, str]:
         found = {"architecture": str(summary["architecture"])}
@@ -258,6 +266,11 @@ class Run(SearchRecord):
     """
 
     KIND, COMMAND, OPTIONS, FACTS = "search", "search", SearchConfig, FACTS
+    FILES = (
+        *SearchRecord.FILES,
+        *(f"{WEIGHTS}/epoch-*.pt", f"{EVENTS}/{EVENT_FILES}"),
+        *of_reports(REPORTED),
+    )
 
     def check_config(self) -> None:
         """See `RunRecord`; the earlier lengths of the search, if any, must be readable, too."""

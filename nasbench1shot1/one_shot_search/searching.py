@@ -151,13 +151,13 @@ class SearchKind(Kind[SearchOptions, "SearchState", Run, SearchWriter]):
 
     def begin(self, options: SearchOptions, resumed: Run | None) -> "Begun[SearchState]":
         """Build the supernet, and read the images and the table."""
-        from nasbench1shot1.one_shot_search.beginning import begin, constrain
+        from nasbench1shot1.one_shot_search.beginning import begin, check_scored, constrain
 
         table = table_of_search(options.common)
         state = begin(options)
-        dataset, space = state.images.dataset, state.net.space
+        space = state.net.space
         labels: dict[str, Any] = {"grown": []}
-        table.objective(dataset)
+        check_scored(state.images, table)
         constrain(state, table)
         if not state.holds_out_images:
             labels[ONE_SHOT_IMAGES] = TRAINING
@@ -170,7 +170,7 @@ class SearchKind(Kind[SearchOptions, "SearchState", Run, SearchWriter]):
         from nasbench1shot1.one_shot_search.loop import run_search
         from nasbench1shot1.one_shot_search.screen import announce, progress
 
-        announce(begun.state, begun.table, writer.folder, console)
+        announce(begun.state, begun.table, writer.shown_folder, console)
         with progress(begun.state, console) as bar:
             reporter = CallbackReporter(bar, begun.state, writer.folder, self.callbacks)
             run_search(begun.state, begun.table, writer, reporter)

@@ -1,10 +1,10 @@
 """One search for each of several seeds: a group of runs in one folder, with a picture of their mean."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.display.axes import save_figure
 from nasbench1shot1.display.curves import checked_spread
@@ -14,16 +14,21 @@ from nasbench1shot1.ground.errors import (
     DamagedFileError,
     InvalidInputError,
     RunStoppedError,
-    UserError,
     option,
     quote,
-    value_of,
 )
 from nasbench1shot1.ground.files import as_path, picture_name, write_json
-from nasbench1shot1.ground.progress import ProgressDisplay
 from nasbench1shot1.ground.text import counted, line_printer
 from nasbench1shot1.jobs.job import Job, Workers, is_started
-from nasbench1shot1.jobs.pool import Watcher, WorkerOptions, run_jobs, this_process
+from nasbench1shot1.jobs.pool import (
+    Watcher,
+    WorkerOptions,
+    first_failure,
+    print_traceback,
+    run_jobs,
+    this_process,
+)
+from nasbench1shot1.jobs.progress import JobsProgress
 from nasbench1shot1.one_shot_search.callbacks import Callback, check_callbacks, check_tensorboard
 from nasbench1shot1.one_shot_search.group import SearchGroup
 from nasbench1shot1.one_shot_search.options import (
@@ -40,7 +45,7 @@ from nasbench1shot1.runs.folder import CONFIG, METRICS, SEEDS, SUMMARY, read_lin
 from nasbench1shot1.runs.lifecycle import is_aborted_start, list_names, locked_folder, occupied_error
 from nasbench1shot1.runs.machine import check_recorded_device, check_threads, cpu_threads
 from nasbench1shot1.runs.next_command import resume_advice, resume_options
-from nasbench1shot1.runs.options import check_unchanged, required
+from nasbench1shot1.runs.options import check_unchanged, checked_seeds, required
 from nasbench1shot1.runs.overwriting import has_begun, moved_aside, replace_advice, restore_moved_aside
 from nasbench1shot1.runs.running import check_equal_options, check_resumed
 
@@ -124,7 +129,11 @@ def search_seeds(
             failures = run_jobs(jobs, places, watcher)
         if failures:
             has_recorded = has_begun(folder) if overwrite else any(is_started(job.folder) for job in jobs)
-            raise _failed(failures, folder, workers, is_kept=resume is not None or has_recorded)
+            is_kept = resume is not None or has_recorded
+            if not is_kept:
+                print_traceback(jobs, failures)
+            again = f"continue with {resume_advice(folder, **workers.given)}" if is_kept else "start again"
+            raise first_failure(failures, again)
     return _finish_group(SearchGroup.open(folder), wanted[0].common, console, spread)
 
 
@@ -132,24 +141,14 @@ def _new_group(
     seeds: Sequence[int], out: str | Path | None, options: dict[str, Any], workers: int
 ) -> tuple[Path, list[SearchOptions]]:
     """Check the options of every seed; nothing is written."""
-    _check_is_list(seeds)
-    seeds = list(seeds)  # perhaps a generator, or an array
-    if not seeds:
-        raise InvalidInputError(f"{value_of('seeds')} is empty: give at least one seed")
+    seeds = checked_seeds(seeds)
     if "seed" in options:
         raise InvalidInputError(f"give several seeds as {option('seeds')}, and remove {option('seed')}")
-    if len(set(seeds)) < len(seeds):
-        raise InvalidInputError(f"{value_of('seeds')} {list(seeds)} repeats a seed: give each seed once")
     shared = with_threads(options, min(workers, len(seeds)))
     wanted = [search_options({**shared, "seed": seed}) for seed in seeds]
     check_threads(wanted[0].common.threads)
     folder = as_path(out, "out", is_option=True) if out is not None else default_folder(wanted[0], "seeds")
     return folder, wanted
-
-
-def _check_is_list(seeds: object) -> None:
-    if isinstance(seeds, str) or not isinstance(seeds, Iterable):
-        raise InvalidInputError(f"seeds must be a list of whole numbers, not {seeds!r}")
 
 
 def _group_to_resume(
@@ -261,7 +260,7 @@ def _resumable(folder: Path, workers: WorkerOptions, is_new: bool) -> Iterator[N
         yield
     except KeyboardInterrupt as stop:
         raise RunStoppedError(folder, Run.COMMAND, resume_options(folder, **workers.given)) from stop
-    except UserError:
+    except Exception:
         if is_new:
             _remove_if_not_started(folder)
         raise
@@ -276,10 +275,13 @@ def _remove_if_not_started(folder: Path) -> None:
 
 
 def _finish_group(group: SearchGroup, options: SearchConfig, console: "Console", spread: Spread | None) -> SearchGroup:
+    from nasbench1shot1.one_shot_search.pictures import lacks_pictures, save_pictures
     from nasbench1shot1.one_shot_search.regret_curve import regret_figure
     from nasbench1shot1.one_shot_search.screen import show_group_result
 
     table = table_of_search(options)
+    for run in filter(lacks_pictures, group):
+        save_pictures(run, table)
     figure = regret_figure(group.runs, [run.metrics for run in group], table, spread=spread, style=options.figure_style)
     save_figure(figure, group.folder / picture_name(FIGURE, options.format))
     show_group_result(group, table, console)
@@ -342,13 +344,6 @@ def _opened(
             yield workers, progress
 
 
-def _failed(failures: Mapping[str, str], folder: Path, where: WorkerOptions, is_kept: bool) -> UserError:
-    """Return the error for a group in which searches have failed; all other searches were run to the end."""
-    name, message = next(iter(failures.items()))
-    advice = f"continue with {resume_advice(folder, **where.given)}" if is_kept else "start again"
-    return UserError(f"{name} failed ({message}): fix the cause, then {advice}")
-
-
 def _announce(folder: Path, wanted: Sequence[SearchOptions], workers: int, console: "Console") -> None:
     """Print what is about to run, and where."""
     from nasbench1shot1.one_shot_search.screen import announce_table
@@ -386,47 +381,23 @@ class _OwnScreens(Watcher[Job]):
         self._print_line(f"{job.folder} is already finished.")
 
 
-class SeedsProgress(ProgressDisplay, Watcher[Job]):
+class SeedsProgress(JobsProgress[Job]):
     """Shows a bar over the epochs of all searches, and a line for each search that ends; a context manager."""
 
     def __init__(
         self, jobs: Sequence[Job], epochs: int, console: "Console", discards: Sequence[Callable[[], None]]
     ) -> None:
-        self._jobs, self._epochs, self._print_line, self._discards = jobs, epochs, line_printer(console), discards
-        self._ended = sum(job.is_finished for job in jobs)
-        self._before = self._done()
-        super().__init__(console)
-        self._task = self._bar.add_task("", total=len(jobs) * epochs, completed=self._before)
-
-    def __enter__(self) -> Self:
-        super().__enter__()
-        self.tick([])
-        return self
+        super().__init__(jobs, console)
+        self._discards, self._total, self._before = discards, len(jobs) * epochs, self._done()
+        self._task = self._bar.add_task("", total=self._total, completed=self._before)
 
     def tick(self, waiting: Sequence[Job]) -> None:
         """Move the bar to the number of recorded epochs."""
-        done, total = self._done(), len(self._jobs) * self._epochs
+        done = self._done()
         for discard in self._discards if done > self._before else ():
             discard()
-        text = f"epochs {done}/{total}, searches {self._ended}/{len(self._jobs)}"
+        text = f"epochs {done}/{self._total}, searches {self.count}"
         self._bar.update(self._task, completed=done, description=text)
-
-    def finished(self, job: Job) -> None:
-        """Print the regret of a search."""
-        from nasbench1shot1.one_shot_search.screen import format_regret
-
-        run = open_search(job.folder)
-        where = f" on {run.config['dataset']}" if run.summary["other_datasets"] else ""
-        self._end(job, f"test regret{where} {format_regret(run.summary, 'test')}")
-
-    def failed(self, job: Job, message: str) -> None:
-        """Print why a search failed."""
-        self._end(job, f"FAILED: {message}")
-
-    def _end(self, job: Job, text: str) -> None:
-        self._ended += 1
-        self._print_line(f"{self._ended:>3}/{len(self._jobs)}  {job.name}: {text}")
-        self.tick([])
 
     def _done(self) -> int:
         """Return the number of recorded epochs of all searches, without epoch 0."""

@@ -5,6 +5,7 @@ hpbandster's floating-point logarithm can lose a budget, and its budgets are not
 """
 
 import math
+from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
@@ -84,10 +85,18 @@ class Brackets:
             return ((self.max_budget, self._stages),)
         return stages_of(self.budgets, self.eta, iteration)
 
+    @cached_property
+    def searches(self) -> Counter[int]:
+        """The number of trials of the study by their epochs, in the order of the plan."""
+        found = Counter[int]()
+        for iteration in range(self.iterations):
+            found.update(dict(self.plan(iteration)))
+        return found
+
     @property
     def planned(self) -> int:
         """The number of trials of the study."""
-        return sum(count for iteration in range(self.iterations) for _, count in self.plan(iteration))
+        return self.searches.total()
 
 
 @dataclass(frozen=True)

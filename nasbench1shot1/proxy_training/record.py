@@ -1,17 +1,19 @@
 """The options of a proxy study's trainings, and their record with one line per architecture."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, UserError, quote
-from nasbench1shot1.runs.folder import COMMON, METRICS, damaged_file_error
-from nasbench1shot1.runs.machine import default_threads, resolve_device
+from nasbench1shot1.ground.text import percent
+from nasbench1shot1.runs.folder import METRICS, damaged_file_error
+from nasbench1shot1.runs.machine import resolve_device, resolve_threads
 from nasbench1shot1.runs.options import (
     MOST_EPOCHS,
     RATE,
+    OptionRecord,
     Range,
     absolute_file,
     check_learning_rates,
@@ -43,7 +45,7 @@ paper where it states a value; "quick" takes a few minutes on two CPU cores.
 
 
 @dataclass(frozen=True, kw_only=True)
-class ProxyConfig:
+class ProxyConfig(OptionRecord):
     """The options of a proxy study's trainings. `resolved` replaces None by a value that depends on the machine."""
 
     space: str = "s3"
@@ -95,21 +97,13 @@ class ProxyConfig:
         """
         config = replace(
             self,
-            threads=default_threads() if self.threads is None else self.threads,
+            threads=resolve_threads(self.threads),
             device=resolve_device(self.device),
-            images=absolute_file(self.images) or self.images,
+            images=absolute_file(self.images),
         )
         check_ranges(config)
         check_learning_rates(config.learning_rate, config.learning_rate_min)
         return config
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return all options by name, for JSON."""
-        return asdict(self)
-
-    def sections(self) -> dict[str, dict[str, Any]]:
-        """Return the options by section of config.json."""
-        return {COMMON: self.as_dict()}
 
 
 def proxy_config(given: Mapping[str, Any]) -> ProxyConfig:
@@ -152,6 +146,9 @@ class ProxyTrainings(RunRecord):
 
     def _progress(self, recorded: int) -> str:
         return f"{recorded} of {self.config['architectures']} architectures"
+
+    def _result(self, summary: Mapping[str, Any]) -> str:
+        return f"mean validation error {percent(summary['mean_validation_error'])}"
 
     @classmethod
     def find_problem(cls, lines: Sequence[Mapping[str, Any]]) -> str | None:

@@ -80,7 +80,7 @@ class ProxyKind(Kind[ProxyConfig, "ProxyState", ProxyTrainings, RunWriter[ProxyT
         size = f"{counted(config.channels, 'channel')} × {counted(config.cells, 'cell')}"
         what = f"{counted(config.architectures, 'architecture')} of {config.space}, each trained alone"
         line_printer(console)(
-            f"{what}: {size}, {counted(config.epochs, 'epoch')}, seed {config.seed}, into {writer.folder}"
+            f"{what}: {size}, {counted(config.epochs, 'epoch')}, seed {config.seed}, into {writer.shown_folder}"
         )
         train_all(begun.state, writer, _Lines(config.architectures, console))
 

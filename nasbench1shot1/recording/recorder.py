@@ -63,7 +63,7 @@ class Recorder:
             config.json records them, and captions show them.
 
     Attributes:
-        folder: the run's folder.
+        folder: the run's folder, an absolute path.
         space: the search space.
         table: the table that gives errors and regrets.
         epoch: the last recorded epoch; −1 before the first.
@@ -106,21 +106,22 @@ class Recorder:
             )
         self._judge = Judge(self.table.objective(dataset).dataset, within=within)
         self._constrain()
-        self.folder = as_path(folder, "folder")
+        place = as_path(folder, "folder")
         facts = {"space_id": self.space.id, "table_id": self.table.id, "dataset": self._judge.dataset}
         sections = {COMMON: {**vars(options), "table": resolve_table_name(options.table or self.space.table)}}
         baseline = self._judge.baseline(self.space.name, self.table)
         labels = {"notes": checked_notes(notes or {}), **(baseline.fields() if baseline else {})}
         config = description(RecordedSearch.KIND, sections, {**facts, **labels})
-        if (self.folder / CONFIG).is_file():
+        if (place / CONFIG).is_file():
             raise InvalidInputError(
-                f"'{self.folder}' already exists: choose another folder, or, if nb.Recorder made it, continue with "
-                f"nb.Recorder.resume('{self.folder}')"
+                f"'{place}' already exists: choose another folder, or, if nb.Recorder made it, continue with "
+                f"nb.Recorder.resume('{place}')"
             )
         with ExitStack() as stack:
-            self._writer = stack.enter_context(new_run(self.folder, SearchWriter, RecordedSearch))
+            self._writer = stack.enter_context(new_run(place, SearchWriter, RecordedSearch))
             self._writer.describe(config, environment(_device()))
             self._stack = stack.pop_all()
+        self.folder = self._writer.folder
         self._begin(-1, 0.0)
 
     @classmethod
@@ -141,7 +142,7 @@ class Recorder:
         """
         import_trusted(allow_module)
         recorder, run = cls.__new__(cls), RecordedSearch.open(folder)
-        recorder.folder, recorder._judge = run.folder, Judge.from_config(run.config, run.folder / CONFIG)
+        recorder._judge = Judge.from_config(run.config, run.folder / CONFIG)
         recorder.table = table_of_run(run.config, run.folder / CONFIG, run.config["table"])
         recorder.space = one_shot(search_space(run.config["space"]))
         recorder._constrain()
@@ -151,6 +152,7 @@ class Recorder:
             lines = lines_up_to(RecordedSearch.open(run.folder), after_epoch)
             recorder._writer.keep(len(lines), recorder.space.mixing_shapes())
             recorder._stack = stack.pop_all()
+        recorder.folder = recorder._writer.folder
         recorder._begin(len(lines) - 1, lines[-1]["search_seconds"] if lines else 0.0)
         return recorder
 
@@ -211,7 +213,7 @@ class Recorder:
         from nasbench1shot1.one_shot_search.pictures import save_pictures
         from nasbench1shot1.one_shot_search.record import summarise
 
-        run = RecordedSearch.open(self.folder)
+        run = RecordedSearch.open(self._writer.shown_folder)
         lines = RecordedSearch.read_lines(self.folder)
         self._writer.finish(summarise(run.config, lines, self.table.id))
         save_pictures(run, self.table)
@@ -294,8 +296,8 @@ class Recorder:
             parameters = {key: value.astype(np.float32) for key, value in checked.items()}
         if not all(np.isfinite(values).all() for values in parameters.values()):
             raise InvalidInputError("Λ has values that are infinite in float32: the loop has diverged")
-        found = self.space.discretise(parameters)
-        return preferred_within(self._constraint, found, self.space, parameters), parameters
+        found = self.space.discretise(checked)  # float32 would turn small differences into ties
+        return preferred_within(self._constraint, found, self.space, checked), parameters
 
     def _constrain(self) -> None:
         """Compute which architectures are within the bounds; raises the errors of `Table.constraint`."""
@@ -351,8 +353,8 @@ def split_numbers(
     """
     values = {name: _finite(name, value) for name, value in numbers.items()}
     own = {name: value for name, value in values.items() if name not in PROVIDED}
-    if taken := own.keys() & FIELDS.keys():
-        raise InvalidInputError(f"{min(taken)} is a field that the recorder fills in: choose another name")
+    if taken := own.keys() & {*FIELDS, *RecordedSearch.IF_RECORDED}:
+        raise InvalidInputError(f"{min(taken)} is a field of records: choose another name")
     return {name: values.get(name) for name in PROVIDED}, own
 
 

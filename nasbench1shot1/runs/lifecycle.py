@@ -1,13 +1,12 @@
 """Contexts in which a run's folder is written: a new folder, or one that is resumed."""
 
-import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from traceback import walk_tb
 from typing import TypeVar
 
-from nasbench1shot1.ground.errors import InvalidInputError, RunStoppedError, UserError, option
+from nasbench1shot1.ground.errors import InvalidInputError, RunStoppedError, UserError, command, option
 from nasbench1shot1.ground.files import write_error
 from nasbench1shot1.runs.folder import (
     CHECKPOINT,
@@ -17,10 +16,11 @@ from nasbench1shot1.runs.folder import (
     METRICS,
     SUBMISSIONS,
     SUMMARY,
-    read_lines,
+    count_lines,
 )
 from nasbench1shot1.runs.lock import LOCK, FolderLock, locked
-from nasbench1shot1.runs.next_command import modules_of, resume_advice, resume_command, resume_options
+from nasbench1shot1.runs.next_command import modules_of, resume_advice, resume_options
+from nasbench1shot1.runs.own_files import remove_own_files
 from nasbench1shot1.runs.record import RunRecord
 from nasbench1shot1.runs.writer import RunWriter
 
@@ -32,11 +32,12 @@ def new_run(folder: Path, writer: type[Writer], kind: type[RunRecord]) -> Iterat
     """Make the folder of a new run and hold its lock.
 
     If the run fails before the first line of metrics and the first checkpoint, or is stopped before the options are
-    written, the folder is removed.
+    written, its files are removed, and so is the folder if it did not exist before.
 
     Args:
         folder: must not exist, or be empty. Files of a process that was killed before its options were written are
-            removed.
+            removed. If the current folder changes later, for example in a callback, the run stays where it is: the
+            folder of the writer is absolute.
         writer: the class of the writer.
         kind: the class of the record.
 
@@ -45,40 +46,48 @@ def new_run(folder: Path, writer: type[Writer], kind: type[RunRecord]) -> Iterat
         UserError: the folder cannot be made.
         RunStoppedError: Ctrl-C after the options are written.
     """
+    place = folder.absolute()
     with locked_folder(folder) as lock:
         check_is_new(folder)
         remove_aborted_start(folder)
-        with _with_resume_advice(folder, kind), _remove_if_nothing_recorded(folder):
+        with _with_resume_advice(place, folder, kind), _remove_if_nothing_recorded(place, lock, kind):
             yield writer(folder, lock, kind)
 
 
 @contextmanager
 def existing_run(folder: Path, writer: type[Writer], kind: type[RunRecord]) -> Iterator[Writer]:
     """Hold the lock of a run's folder, to resume the run; arguments and errors are as in `new_run`."""
-    with locked(folder) as lock, _with_resume_advice(folder, kind):
+    place = folder.absolute()
+    with locked(folder) as lock, _with_resume_advice(place, folder, kind):
         yield writer(folder, lock, kind)
 
 
 @contextmanager
 def locked_folder(folder: Path) -> Iterator[FolderLock]:
-    """Make a folder if necessary and hold its lock; afterwards, the folder is removed if it is empty.
+    """Make a folder if necessary and hold its lock; afterwards, a folder made here is removed if it is empty.
 
     If the folder is a symbolic link, its target is made and removed; the link stays.
     """
-    _make(folder)
+    place = folder.resolve()  # mkdir refuses a link to a missing folder
+    is_made = _make(place, folder)
     try:
         with locked(folder) as lock:
             yield lock
     finally:
-        with suppress(OSError):  # it is not empty
-            folder.resolve().rmdir()
+        if is_made:
+            with suppress(OSError):  # it is not empty
+                place.rmdir()
 
 
-def _make(folder: Path) -> None:
+def _make(place: Path, folder: Path) -> bool:
+    """Make a folder; return False if it exists. Raises UserError, which names it `folder`."""
     try:
-        folder.resolve().mkdir(parents=True, exist_ok=True)  # mkdir refuses a link to a missing folder
+        place.mkdir(parents=True)
     except OSError as error:
-        raise write_error(folder, error) from error
+        if not place.is_dir():
+            raise write_error(folder, error) from error
+        return False
+    return True
 
 
 def check_is_new(folder: Path, replace: Callable[[], str] = str) -> None:
@@ -138,45 +147,43 @@ def _is_from_aborted_start(path: Path) -> bool:
 
 
 @contextmanager
-def _remove_if_nothing_recorded(folder: Path) -> Iterator[None]:
+def _remove_if_nothing_recorded(place: Path, lock: FolderLock, kind: type[RunRecord]) -> Iterator[None]:
+    """After an error, remove the run's files, unless something is recorded or another process has taken it over."""
     try:
         yield
     except BaseException as error:
-        is_stopped = not isinstance(error, Exception) and (folder / CONFIG).exists()
-        has_begun = (folder / CHECKPOINT).exists() or any(map(read_lines, _records(folder)))
-        if not is_stopped and not has_begun:
-            _empty(folder)
+        is_stopped = not isinstance(error, Exception) and (place / CONFIG).exists()
+        if not (is_stopped or lock.is_lost or _has_begun(place)):
+            remove_own_files(place, kind.FILES)
         raise
 
 
-def _records(folder: Path) -> list[Path]:
-    """Return the lines of a run and of runs in its sub-folders, or a study's submissions."""
-    return [folder / METRICS, folder / SUBMISSIONS, *folder.glob(f"*/{METRICS}")]
-
-
-def _empty(folder: Path) -> None:
-    """Remove everything but the lock, which is released afterwards."""
-    for path in folder.iterdir():
-        if path.is_dir():
-            shutil.rmtree(path, ignore_errors=True)
-        elif path.name != LOCK:
-            path.unlink(missing_ok=True)
+def _has_begun(place: Path) -> bool:
+    """Return whether a run has a checkpoint, a submission of a study, or a line, which may be in a sub-folder."""
+    records = [place / METRICS, place / SUBMISSIONS, *place.glob(f"*/{METRICS}")]
+    return (place / CHECKPOINT).exists() or any(map(count_lines, records))
 
 
 @contextmanager
-def _with_resume_advice(folder: Path, kind: type[RunRecord]) -> Iterator[None]:
-    """Give the command that resumes a run after Ctrl-C, and after an error in a module that the run names."""
+def _with_resume_advice(place: Path, folder: Path, kind: type[RunRecord]) -> Iterator[None]:
+    """Give the command that resumes a run after Ctrl-C, and after an error in a module that the run names.
+
+    Args:
+        place: the folder of the run, absolute.
+        folder: the folder as the advice names it.
+        kind: the class of the record.
+    """
     try:
         yield
     except KeyboardInterrupt as stop:
-        if kind.COMMAND and (folder / CONFIG).exists():
-            raise RunStoppedError(folder, kind.COMMAND, resume_options(folder)) from stop
+        if kind.COMMAND and (place / CONFIG).exists():
+            raise RunStoppedError(place, kind.COMMAND, resume_options(place, resume=folder)) from stop
         raise
     except Exception as error:
         passed = {frame.f_globals.get("__name__") for frame, _ in walk_tb(error.__traceback__)}
-        own = [module for module in (modules_of(folder) or "").split(",") if module in passed]
+        own = [module for module in (modules_of(place) or "").split(",") if module in passed]
         if own and kind.COMMAND:
-            advice = f"correct it, then continue with {resume_command(kind.COMMAND, folder)}"
+            advice = f"correct it, then continue with {command(kind.COMMAND, resume_options(place, resume=folder))}"
             passes = f"The error is in your module {own[0]}, or in code that it called"
             error.add_note(UserError(f"{passes}: {advice}").for_command_line)
         raise

@@ -28,9 +28,14 @@ class FolderLock:
         self.folder = folder
         self._lease = SoftFileLease(folder / LOCK, lease_duration=LEASE, thread_local=False)
 
+    @property
+    def is_lost(self) -> bool:
+        """Whether another process took the lock, which can happen if this process was suspended for long."""
+        return self._lease.compromise is not None
+
     def check(self) -> None:
-        """Raise UserError if another process took the lock, which happens if this process was suspended for long."""
-        if self._lease.compromise is not None:
+        """Raise UserError if the lock is lost."""
+        if self.is_lost:
             raise UserError(
                 f"another process has taken over {self.folder}, because this one did not run for a while: resume the "
                 "run once the other process has ended"

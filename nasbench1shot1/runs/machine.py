@@ -65,11 +65,11 @@ def check_recorded_device(folder: Path, device: Any) -> None:
         ) from error
 
 
-def default_threads() -> int:
-    """Return the number of CPU threads that PyTorch chooses."""
+def resolve_threads(wanted: int | None) -> int:
+    """Return the wanted number of CPU threads; for None, the number that PyTorch chooses."""
     import torch
 
-    return torch.get_num_threads()
+    return torch.get_num_threads() if wanted is None else wanted
 
 
 def check_threads(count: int | None) -> None:
@@ -78,7 +78,7 @@ def check_threads(count: int | None) -> None:
     The number that PyTorch uses at present is accepted in any case: workers set it for each job, and a job of a group
     that was started on a larger machine keeps the recorded number.
     """
-    if count is not None and count != default_threads():
+    if count is not None and count != resolve_threads(None):
         Range(1, MOST_THREADS).check("threads", count)
 
 

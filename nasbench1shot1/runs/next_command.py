@@ -1,12 +1,11 @@
 """The commands that messages and screens advise to run next."""
 
-import shlex
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from nasbench1shot1.ground.errors import UserError, command, flag, options
+from nasbench1shot1.ground.errors import UserError, command, flag, options, shell_word
 from nasbench1shot1.runs.folder import SEEDS, read_description, read_object
 
 _IMPORTED = ("optimizer", "space")
@@ -42,7 +41,7 @@ def resume_command(name: str, folder: Path) -> str:
 
 def command_for(name: str, folder: Path) -> str:
     """Return the command that reads a run, with the `--allow-module` that it needs, for a screen."""
-    return " ".join(filter(None, ("nb1shot1", name, shlex.quote(str(folder)), _permission(modules_of(folder)))))
+    return " ".join(filter(None, ("nb1shot1", name, shell_word(folder), _permission(modules_of(folder)))))
 
 
 def import_advice(name: str, reference: str) -> str:
@@ -57,7 +56,7 @@ def import_advice(name: str, reference: str) -> str:
 
 
 def _permission(modules: str | None) -> str:
-    return f"{flag('allow_module')} {shlex.quote(modules)}" if modules else ""
+    return f"{flag('allow_module')} {shell_word(modules)}" if modules else ""
 
 
 def modules_of(folder: Path) -> str | None:

@@ -38,8 +38,8 @@ def open_run(folder: str | Path) -> Any:
 
     Returns:
         The run's record: `nb.Run` for a search, `recording.record.RecordedSearch` for what `nb.Recorder` recorded,
-        `nb.SearchGroup` for a group of seeds, `cell_training.Training` for a training,
-        `cell_training.group.TrainingGroup` for a group of trainings, `proxy_training.ProxyTrainings`
+        `nb.SearchGroup` for a group of seeds, `cell_training.record.Training` for a training,
+        `cell_training.group.TrainingGroup` for a group of trainings, `proxy_training.record.ProxyTrainings`
         for proxy trainings, `experiments.correlation.record.Ranking` for a ranking, `tuning.record.Study` for a tuning
         study, `nb.BlackBoxStudy` for a black-box study.
 

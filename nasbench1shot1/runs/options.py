@@ -6,10 +6,12 @@ range of a number, as in `epochs: Annotated[int, Range(1)] = 50`.
 
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import Field, asdict, dataclass, fields, replace
 from enum import Enum, auto
 from functools import cache
 from numbers import Real
+from operator import index
 from pathlib import Path
 from types import MappingProxyType, NoneType, UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -25,8 +27,10 @@ from nasbench1shot1.ground.errors import (
     value_of,
 )
 from nasbench1shot1.ground.files import as_path
+from nasbench1shot1.runs.folder import COMMON
 
 T = TypeVar("T")
+F = TypeVar("F", str, str | None)
 LARGEST = 2**63 - 1
 MOST_EPOCHS = 10**6
 _WORDS = {int: "a whole number", float: "a number", bool: "true or false", str: "a string"}
@@ -307,6 +311,18 @@ def options_to_record(options: Any) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None or name not in optional}
 
 
+class OptionRecord:
+    """Base class of the options of a kind of run that are one dataclass, and one section of config.json."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return all options by name, for JSON."""
+        return options_to_record(self)
+
+    def sections(self) -> dict[str, dict[str, Any]]:
+        """Return the options by section of config.json."""
+        return {COMMON: self.as_dict()}
+
+
 def _names_if_given(record: type) -> set[str]:
     hints = annotated_types(record)
     return {name for name, hint in hints.items() if any(isinstance(of, IfGiven) for of in _annotations(hint))}
@@ -390,6 +406,23 @@ def check_range(name: str, value: Any, least: float, most: float = math.inf) -> 
         Range(least, most).check(name, value)
 
 
+def checked_seeds(seeds: Any) -> tuple[int, ...]:
+    """Return one or more random seeds, in the given order.
+
+    Raises InvalidInputError unless they are distinct whole numbers from 0.
+    """
+    given: Any = seeds
+    found: tuple[int, ...] = ()
+    with suppress(TypeError):
+        given = list(seeds)  # perhaps a generator, or an array
+        found = tuple(index(seed) for seed in given if not isinstance(seed, bool))
+    if not found or len(set(found)) < len(given) or min(found) < 0:
+        raise InvalidInputError(
+            f"{value_of('seeds')} must be a list of distinct whole numbers from 0, such as [0, 1], not {given!r}"
+        )
+    return found
+
+
 def check_learning_rates(first: float, least: float) -> None:
     """Raise InvalidInputError if a schedule from an initial to a minimum learning rate would increase."""
     if least > first:
@@ -399,15 +432,19 @@ def check_learning_rates(first: float, least: float) -> None:
         )
 
 
-def absolute_file(value: str | None, option: str = "images") -> str | None:
+def absolute_file(value: F, option: str = "images", suffix: str | None = ".npz") -> F:
     """Return a file's absolute path, so that a run can be resumed from anywhere; a name stays a name.
 
-    A word without an extension is a name, even if the current folder has such a file.
+    Args:
+        value: a name, or the path of a file.
+        option: name of the option.
+        suffix: the extension of such files; None: any extension. A word without it is a name, even if the current
+            folder has such a file.
     """
     if value is None:
-        return None
+        return value
     path = as_path(value, option, is_option=True)
-    is_name = path.name == str(value) and not path.suffix
+    is_name = path.name == str(value) and (path.suffix != suffix if suffix else not path.suffix)
     return value if is_name or not path.is_file() else str(path.absolute())
 
 

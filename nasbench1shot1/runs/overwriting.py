@@ -1,15 +1,13 @@
 """`overwrite`: a new run takes the folder of an old one, which is deleted once something of the new one is recorded."""
 
-import re
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
-from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
 from nasbench1shot1.ground.errors import InvalidInputError, RunStoppedError, UserError, option, quote, switch
-from nasbench1shot1.ground.files import picture_files, write_error
+from nasbench1shot1.ground.files import write_error
 from nasbench1shot1.ground.folder_swap import (
     NEW,
     OLD,
@@ -18,13 +16,11 @@ from nasbench1shot1.ground.folder_swap import (
     remove_leftovers,
     temporary_sibling,
 )
-from nasbench1shot1.runs.folder import CHECKPOINT, CONFIG, ENVIRONMENT, METRICS, SUMMARY, read_lines
-from nasbench1shot1.runs.lifecycle import is_aborted_start, list_names, locked_folder, remove_aborted_start
+from nasbench1shot1.runs.folder import CHECKPOINT, CONFIG, METRICS, read_lines
+from nasbench1shot1.runs.lifecycle import is_aborted_start, list_names, remove_aborted_start
 from nasbench1shot1.runs.lock import LOCK, locked
 from nasbench1shot1.runs.opening import open_run
-
-OF_EVERY_RUN = (CONFIG, ENVIRONMENT, METRICS, CHECKPOINT, SUMMARY)
-"""What every run writes into its folder."""
+from nasbench1shot1.runs.own_files import other_files
 
 
 @contextmanager
@@ -88,8 +84,10 @@ def restore_moved_aside(folder: Path) -> None:
     if is_abandoned(folder):
         place = folder.resolve()
         if place.is_dir() and is_aborted_start(place):
-            with locked_folder(place):
+            with locked(place):
                 remove_aborted_start(place)
+            with suppress(OSError):  # another process has begun there
+                place.rmdir()
         recover_folder(place)
 
 
@@ -157,27 +155,8 @@ def check_has_no_other_files(folder: Path) -> None:
 
 def _other_files(folder: Path, record: Any) -> Iterator[Path]:
     members = _members(folder)
-    for path in sorted(folder.iterdir()):
-        if path in members:
-            yield from _other_files(path, open_run(path))
-        elif not (_is_own(path.name, record) or _is_leftover(path.name) or _is_report(path)):
-            yield path
-
-
-def _is_own(name: str, record: Any) -> bool:
-    """Return whether a run writes a file of this name, or one beside a picture or in another format of pictures."""
-    pictures = [picture for picture in record.FILES if picture.endswith(".png")]
-    drawn = [name for picture in pictures for name in picture_files(picture)]
-    return any(fnmatch(name, pattern) for pattern in (*OF_EVERY_RUN, *record.FILES, *drawn))
-
-
-def _is_leftover(name: str) -> bool:
-    """Return whether a file is a lock or a leftover of a killed process, such as the token of a job."""
-    return name.startswith(LOCK) or re.fullmatch(r"\..+\.(part|old|token)", name) is not None
-
-
-def _is_report(path: Path) -> bool:
-    return path.is_dir() and path.name.startswith("report-")
+    for path in other_files(folder, record.FILES):
+        yield from _other_files(path, open_run(path)) if path in members else [path]
 
 
 def _members(folder: Path) -> list[Path]:

@@ -1,4 +1,4 @@
-"""Reading a run's folder: lines, metrics frame, summary, and whether the run is finished."""
+"""Reading a run's folder: lines, metrics frame, summary, and and whether the run is finished."""
 
 import hashlib
 import math
@@ -50,7 +50,10 @@ class RunRecord(Displayed):
         FACTS: names and types of the other fields of config.json.
         PICTURE: name, as a PNG, of the picture that a notebook shows with a finished run; None if there is none.
         SHOWN: names of the options that a notebook shows with a finished run.
-        FILES: names of other files and folders that the run writes, as patterns of `fnmatch`.
+        FILES: names of other files that the run writes into the folder, and for kinds that `overwrite` replaces, also
+            those of `nb1shot1 report`, as patterns of `fnmatch`, such as "weights/epoch-*.pt". A picture (.png) also
+            stands for other formats and for the files beside it. Besides the files of every run, only these are ever
+            removed (`runs.own_files`).
         HAS_CHECKPOINTS: whether checkpoints store the state of the run; otherwise, its lines are its only state.
     """
 
@@ -115,7 +118,7 @@ class RunRecord(Displayed):
     def _state(self) -> str:
         try:
             recorded = self._recorded()  # `lines` would be kept while the run grows
-            result = self._result(self.summary) if self.is_finished else "unfinished"
+            result = self.result if self.is_finished else "unfinished"
         except Exception:  # a repr must not fail, whatever damaged files contain
             return "files missing or damaged"
         return ", ".join(filter(None, (self._progress(recorded), result)))
@@ -241,6 +244,21 @@ class RunRecord(Displayed):
     def environment(self) -> dict[str, Any]:
         """Return the versions, device and commit that the run was started with."""
         return read_object(self.folder / ENVIRONMENT)
+
+    @property
+    def search_config(self) -> dict[str, Any]:
+        """`config`; the options of a run of searches, such as a study, include those of its searches."""
+        return self.config
+
+    @property
+    def progress(self) -> str:
+        """How far the run is, in words, such as "epoch 12 of 50"; empty if this is unknown."""
+        return self._progress(len(self.lines))
+
+    @property
+    def result(self) -> str:
+        """The result in words; raises UserError for a run that is not finished."""
+        return self._result(self.summary)
 
     def unfinished_error(self) -> UserError:
         """Return the error for reading results of a run that is not finished."""

@@ -83,7 +83,7 @@ def start_run(
             record = kind.record_class(options)
             with new_run(folder, kind.WRITER, record) as writer:
                 writer.after_record = recorded
-                kind.prepare(begun, folder)
+                kind.prepare(begun, writer.folder)
                 config = description(record.KIND, options.sections(), {**begun.facts, **begun.labels})
                 writer.describe(config, environment(options.device, kind.PACKAGES))
                 return _finish(kind, begun, writer, console)
@@ -126,7 +126,7 @@ def _finish(
     console = console_or_new(console)
     kind.loop(begun, writer, console)
     writer.finish(kind.summarise(kind.open(writer.folder), begun))
-    found: Record = kind.open(writer.folder)
+    found: Record = kind.open(writer.shown_folder)
     kind.present(found, begun, console)
     return found
 

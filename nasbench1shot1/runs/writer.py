@@ -51,7 +51,7 @@ class RunWriter(Generic[Record]):
     """Writes a run's folder while this process holds its lock; made by `runs.lifecycle`.
 
     Attributes:
-        folder: the folder of the run.
+        folder: the folder of the run, absolute: code that changes the current folder does not move the run.
         kind: the record class of the run, which defines valid lines.
         after_record: functions that are called once, after the first line that counts.
     """
@@ -59,13 +59,22 @@ class RunWriter(Generic[Record]):
     after_record: Sequence[Callable[[], None]] = ()
 
     def __init__(self, folder: Path, lock: FolderLock, kind: type[Record]) -> None:
-        self.folder, self.kind, self._lock = folder, kind, lock
+        self.folder, self._given = folder.absolute(), folder
+        self.kind, self._lock = kind, lock
         self._lines: list[dict[str, Any]] = []
 
     def describe(self, config: Mapping[str, Any], environment: Mapping[str, Any]) -> None:
         """Write config.json and environment.json; raises UserError if they cannot be written."""
         write_json(self.folder / ENVIRONMENT, environment)
         write_json(self.folder / CONFIG, config)  # last: a folder with a configuration can be resumed
+
+    @property
+    def shown_folder(self) -> Path:
+        """The folder for screens: as it was given, or absolute if that path no longer leads there."""
+        with suppress(OSError):  # the current folder may have been removed
+            if self._given.absolute() == self.folder:
+                return self._given
+        return self.folder
 
     @property
     def recorded(self) -> int:

@@ -25,7 +25,7 @@ from nasbench1shot1.one_shot_search.record import open_search
 from nasbench1shot1.proposers.configurations import ConfigurationId, as_python, parse_id
 from nasbench1shot1.runs.folder import CONFIG, CONFIG_SPACE, ENVIRONMENT, SUBMISSIONS, damaged_file_error
 from nasbench1shot1.tuning.config_spaces import write_config_space
-from nasbench1shot1.tuning.record import Study
+from nasbench1shot1.tuning.record import CONFIGS, RESULTS, Study
 from nasbench1shot1.tuning.submissions import Submission
 
 if TYPE_CHECKING:
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from optuna.trial import FrozenTrial
 
 Line = Mapping[str, Any]
-CONFIGS, RESULTS = "configs.json", "results.json"
 TIMES = ("submitted", "started", "finished")
 SUCCESS = "SUCCESS"
 """State of a finished run in DeepCAVE, which reads it from `info`."""

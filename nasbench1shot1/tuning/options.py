@@ -14,12 +14,12 @@ from nasbench1shot1.one_shot_search.options import (
 )
 from nasbench1shot1.proposers.brackets import Brackets
 from nasbench1shot1.registry import optimizer
-from nasbench1shot1.runs.folder import COMMON
 from nasbench1shot1.runs.options import (
     IF_GIVEN,
     MOST_EPOCHS,
     Form,
     Names,
+    OptionRecord,
     Range,
     absolute_file,
     check_ranges,
@@ -84,7 +84,7 @@ class TuningOptions:
 
 
 @dataclass(frozen=True)
-class StudyOptions:
+class StudyOptions(OptionRecord):
     """All options of a study.
 
     Attributes:
@@ -99,10 +99,6 @@ class StudyOptions:
 
     threads = None
     """The process of the study does not compute with PyTorch."""
-
-    def sections(self) -> dict[str, dict[str, Any]]:
-        """Return the options of the study as the section of config.json."""
-        return {COMMON: self.as_dict()}
 
     def as_dict(self) -> dict[str, Any]:
         """Return the options of the study by name."""
@@ -133,7 +129,7 @@ def recorded_form(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return options of a study as config.json records them: an absolute path, and None for the default objective."""
     found = dict(options)
     if "config_space" in found:
-        found["config_space"] = absolute_file(found["config_space"], "config_space") or found["config_space"]
+        found["config_space"] = absolute_file(found["config_space"], "config_space", suffix=None)
     if found.get("objective") == "validation_accuracy":
         found["objective"] = None
     return found

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import pandas
     from ConfigSpace import ConfigurationSpace
 
-TRAJECTORY = "trajectory.png"
+TRAJECTORY, CONFIGS, RESULTS = "trajectory.png", "configs.json", "results.json"
 SEARCH_OPTIONS = "search_options"
 """Section of config.json: the options of every search, except its hyperparameters."""
 FIELDS: dict[str, Any] = {
@@ -69,6 +69,7 @@ class Study(RunRecord):
     FACTS = {SEARCH_OPTIONS: dict, **SEARCH_FACTS}  # noqa: RUF012
 
     PICTURE, HAS_CHECKPOINTS = TRAJECTORY, False
+    FILES = (CONFIG_SPACE, SUBMISSIONS, CONFIGS, RESULTS, TRAJECTORY)
     DRAWING = "nasbench1shot1.experiments.run_drawing:draw_regret"
     SHOWN = ("tuner", "iterations", "min_budget", "max_budget", "eta")
 
@@ -81,7 +82,7 @@ class Study(RunRecord):
         return f"{what}, seed {config['seed']}"
 
     def _progress(self, recorded: int) -> str:
-        return counted(recorded, "search")
+        return f"{recorded:,} of {counted(self.options.brackets.planned, 'search')}"
 
     def _result(self, summary: Mapping[str, Any]) -> str:
         found = summary["best"]
@@ -152,6 +153,12 @@ class Study(RunRecord):
     def shared_options(self) -> dict[str, Any]:
         """The options of every search, except its hyperparameters, its epochs and the options of the study."""
         return dict(self.config[SEARCH_OPTIONS])
+
+    @property
+    def search_config(self) -> dict[str, Any]:
+        """See `RunRecord`; the options of a study and those of its searches have different names."""
+        own = {name: value for name, value in self.config.items() if name != SEARCH_OPTIONS}
+        return {**own, **self.shared_options}
 
     @cached_property
     def config_space(self) -> "ConfigurationSpace":

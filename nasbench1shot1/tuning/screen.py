@@ -90,7 +90,7 @@ class StudyScreen:
         incumbent, failed = best(self._lines), sum(line["loss"] is None for line in self._lines)
         running = [(trial.epochs, seconds) for trial, seconds in state.running]
         left = self._expectation.seconds_left(self._lines, state.workers, running)
-        ended = f"{state.observed} of {_searches(state.planned)}, {failed} diverged"
+        ended = f"{state.observed} of {counted(state.planned, 'search')}, {failed} diverged"
         return [
             "nothing found yet" if incumbent is None else f"best {percent(incumbent['loss'])} ({_where(incumbent)})",
             f"{ended}; left: {'unknown' if left is None else duration(left)}",
@@ -101,7 +101,7 @@ class Expectation:
     """Estimates the remaining time of a study from the searches that have ended."""
 
     def __init__(self, brackets: Brackets) -> None:
-        self._planned = planned_searches(brackets)
+        self._planned = brackets.searches
 
     def seconds_left(
         self, lines: Sequence[Mapping[str, Any]], workers: int, running: Sequence[tuple[int, float]] = ()
@@ -126,14 +126,6 @@ class Expectation:
     def searches_left(self, lines: Sequence[Mapping[str, Any]]) -> Counter[int]:
         """Return the number of searches that have not ended, by their epochs."""
         return self._planned - Counter(line["budget"] for line in lines)
-
-
-def planned_searches(brackets: Brackets) -> Counter[int]:
-    """Return the number of planned searches, by their epochs."""
-    planned = Counter[int]()
-    for iteration in range(brackets.iterations):
-        planned.update(dict(brackets.plan(iteration)))
-    return planned
 
 
 def _mean_seconds(lines: Sequence[Mapping[str, Any]], budget: int) -> float:
@@ -202,7 +194,7 @@ def show_result(
     """Print the summary of a study, and the folder that holds it."""
     print_line = line_printer(console)
     guide = str(summary.get("objective", "validation_accuracy")).removesuffix("_accuracy")
-    ended, by_model = _searches(summary["observations"]), summary["model_based"]
+    ended, by_model = counted(summary["observations"], "search"), summary["model_based"]
     none = "no configuration was proposed by the model"
     proposed = f"{by_model} had a model-based configuration" if by_model else none
     print_line(f"{ended} ended; {summary['diverged']} diverged, and {proposed}.")
@@ -225,21 +217,17 @@ def _plan(brackets: Brackets) -> str:
     """Return the number of planned searches and their epochs in words."""
     *others, largest = map(str, brackets.budgets)
     epochs = f"{', '.join(others)} or {largest} epochs" if others else counted(brackets.max_budget, "epoch")
-    return f"{_searches(brackets.planned)} of {epochs}"
+    return f"{counted(brackets.planned, 'search')} of {epochs}"
 
 
 def _random_text(brackets: Brackets, needed: int) -> str:
     """Return a sentence about the random configurations before a model has enough observations of one budget."""
-    most = max(planned_searches(brackets).values())
+    most = max(brackets.searches.values())
     only = f"; in this study, at most {most} will have, so no model is fitted" if most < needed else ""
     return (
         f"Until {needed} searches of the same number of epochs have ended, all configurations but the first, the "
         f"default, are random{only}."
     )
-
-
-def _searches(number: int) -> str:
-    return "1 search" if number == 1 else f"{number:,} searches"
 
 
 def _repeat(repeat: str) -> str:

@@ -173,20 +173,21 @@ class StudyKind(Kind[StudyOptions, "ConfigurationSpace", Study, StudyWriter]):
             table = table_for(searched, shared["table"], shared["reference"])
             facts = {"space_id": searched.id, "table_id": table.id}
             return Begun(resumed.config_space, facts, table=table)
-        from nasbench1shot1.one_shot_search.beginning import load_halves
+        from nasbench1shot1.one_shot_search.beginning import check_scored, load_halves
         from nasbench1shot1.tuning.loop import make_proposer
 
         common = options.search.common
         space = config_space(tuning.config_space, options.fixed)
         table = table_of_search(common)
         images, halves = load_halves(common)
+        check_scored(images, table)
         check_has_objective(table, tuning.space, images.dataset, tuning.objective)
         budgets, continues = tuning.brackets.budgets, tuning.continuation == "continue"
         check_searches(
             tuning.config_space,
             space,
             options.fixed,
-            lambda found: _check_search(found, images, halves, budgets, continues),
+            lambda found: _check_search(found, images, halves, budgets, continues, table),
         )
         make_proposer(tuning.tuner, space, tuning.brackets, tuning.seed)  # refuses what the tuner does not support
         facts = data_facts(search_space(tuning.space), table, images, halves)
@@ -204,7 +205,7 @@ class StudyKind(Kind[StudyOptions, "ConfigurationSpace", Study, StudyWriter]):
         """Observe every planned search that is not recorded yet."""
         from nasbench1shot1.tuning.loop import StudyState, make_proposer, observe_all
 
-        study, table = Study.open(writer.folder), begun.table
+        study, table = Study.open(writer.shown_folder), begun.table
         options, brackets, shared = study.options, study.options.brackets, study.shared_options
         lines = Study.read_lines(writer.folder)
         proposer = make_proposer(options.tuner, study.config_space, brackets, options.seed)
@@ -232,7 +233,12 @@ class StudyKind(Kind[StudyOptions, "ConfigurationSpace", Study, StudyWriter]):
 
 
 def _check_search(
-    options: SearchOptions, images: "ImageSet", halves: "Split", budgets: Sequence[int], continues: bool
+    options: SearchOptions,
+    images: "ImageSet",
+    halves: "Split",
+    budgets: Sequence[int],
+    continues: bool,
+    table: Table,
 ) -> None:
     """Raise UserError for a search that cannot run on this machine, or whose phases do not fit a budget.
 
@@ -242,6 +248,7 @@ def _check_search(
         halves: its halves.
         budgets: all budgets in epochs, ascending.
         continues: whether searches are continued at the next budget.
+        table: the table with the costs that the searches bound, if any.
     """
     import torch
 
@@ -253,6 +260,8 @@ def _check_search(
     check_batch(config, halves)
     generator = epoch_generator(config.seed, "architecture", 0)
     method = options.method(space, options.own, generator, torch.device("cpu"))
+    if config.bounds is not None:
+        method.constrain(table.constraint(space, config.bounds, images.dataset))
     before: Sequence[Phase] = ()
     every: list[Phase] = []
     for epochs in budgets:

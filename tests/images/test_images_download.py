@@ -3,7 +3,11 @@
 import hashlib
 import io
 import logging
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
 
 import pytest
 import requests
@@ -13,12 +17,13 @@ from refusals import refuses
 from rich.console import Console
 
 from nasbench1shot1.commands.data import Download, Import, Info
-from nasbench1shot1.ground.downloads import DownloadBar
+from nasbench1shot1.ground.downloads import DownloadBar, lock_of_download
 from nasbench1shot1.ground.errors import InvalidInputError, UserError
+from nasbench1shot1.ground.folder_swap import machine_name
 from nasbench1shot1.images import sources
 from nasbench1shot1.images.image_set import load_images
-from nasbench1shot1.images.sources import download_images
-from nasbench1shot1.images.store import images_folder
+from nasbench1shot1.images.sources import download_images, import_images
+from nasbench1shot1.images.store import images_folder, imported_at
 
 pytestmark = pytest.mark.usefixtures("home")
 
@@ -46,6 +51,17 @@ def test_an_unreachable_download_explains_what_to_do(address: str, server: str) 
     assert not images_folder().exists()
 
 
+def test_what_a_killed_process_has_downloaded_is_removed(server: str, home: Path) -> None:
+    with subprocess.Popen([sys.executable, "-c", ""]) as ended:
+        ended.wait()
+    left = home / "downloads" / f".cifar-10-python.tar.gz.{machine_name()}.{ended.pid}.part"
+    left.parent.mkdir(parents=True)
+    left.touch()
+    with pytest.raises(UserError):
+        download_images(f"{server}/missing")
+    assert list(left.parent.iterdir()) == []
+
+
 def test_a_failed_download_closes_its_connection(server: str, monkeypatch: pytest.MonkeyPatch) -> None:
     responses = []
     send = requests.Session.send
@@ -63,6 +79,25 @@ def served(server: str, tmp_path: Path, small_archives: None, monkeypatch: pytes
     digest = hashlib.sha256(archive.read_bytes()).hexdigest()
     monkeypatch.setitem(sources.CHECKSUMS, archive.name, digest)
     return server, archive.stat().st_size
+
+
+def test_a_set_that_another_process_imports_meanwhile_is_not_downloaded(
+    served: tuple[str, int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    archive, has_looked = tmp_path / "served" / "cifar-10-python.tar.gz", Event()
+
+    def look(name: str) -> int | None:
+        has_looked.set()
+        return imported_at(name)
+
+    monkeypatch.setattr(sources, "imported_at", look)
+    with ThreadPoolExecutor(1) as thread:
+        with lock_of_download(archive.name):
+            waiting = thread.submit(download_images, served[0])
+            assert has_looked.wait(60)
+            folder = import_images(archive)
+            archive.unlink()
+        assert waiting.result() == folder
 
 
 def test_a_download_shows_a_progress_bar(served: tuple[str, int]) -> None:

@@ -202,6 +202,7 @@ def test_reserved_and_invalid_names_are_refused(tmp_path: Path) -> None:
         ("cifar10-sample", "bundled sample"),
         ("../x", "letters"),
         (".x", "letters"),
+        ("good.npz", r"without \.npz"),
     ):
         with pytest.raises(InvalidInputError, match=sentence):
             import_images(tmp_path / "good.npz", name)

@@ -3,6 +3,7 @@
 import os
 import shutil
 import socket
+import sys
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -115,6 +116,16 @@ def test_the_output_of_a_job_is_written_to_its_log(tmp_path, workers, capfd):
     assert capfd.readouterr() == ("", "")
 
 
+def test_a_worker_process_does_not_depend_on_the_parents_encoding_and_ignores_objects_in_its_path(
+    tmp_path, monkeypatch, workers
+):
+    monkeypatch.setenv("PYTHONIOENCODING", "ascii")
+    monkeypatch.setattr(sys, "path", [*sys.path, Path("lib")])
+    job = replace(light_job(tmp_path, "one"), command="light_run:run_with_symbols")
+    assert run_jobs([job], workers) == {}
+    assert job.log.read_text(encoding="utf-8") == "16 × 9 – Λ\ndrawing\n"
+
+
 def test_a_live_job_shows_its_own_output_and_receives_what_only_this_process_has(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     seen, sink = [], object()
@@ -135,6 +146,20 @@ def test_a_live_job_shows_its_own_output_and_receives_what_only_this_process_has
     assert watcher.ends == [("a", "skipped"), "b"]
     assert capsys.readouterr() == ("drawing\n", "")
     assert not list(tmp_path.glob("runs/*.log")) and not list(tmp_path.glob("runs/.*.token"))
+
+
+def test_a_job_in_this_process_does_not_change_the_current_folder_of_the_next(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    def run_and_leave(**given):
+        light_run.run(**given)
+        os.chdir("/")
+
+    monkeypatch.setattr(light_run, "leaving", run_and_leave, raising=False)
+    jobs = [replace(light_job(Path("runs"), name), command="light_run:leaving") for name in "ab"]
+    with this_process() as workers:
+        assert run_jobs(jobs, workers) == {}
+    assert Path.cwd() == tmp_path and all(job.is_finished for job in jobs)
 
 
 @pytest.mark.parametrize("error", [nb.InvalidInputError("bad"), ZeroDivisionError(), KeyboardInterrupt()])

@@ -1,14 +1,16 @@
 """Callbacks receive every epoch and cannot change a search."""
 
+import os
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from rich.console import Console
 
 import nasbench1shot1 as nb
-from nasbench1shot1.conformance.tiny_search import differences, random_images, tiny_search
+from nasbench1shot1.conformance.tiny_search import TINY, differences, random_images, tiny_search
 from nasbench1shot1.one_shot_search.callbacks import Epoch
 
 BACKENDS: Any = torch.backends
@@ -49,6 +51,22 @@ def test_callbacks_receive_every_recorded_epoch_and_cannot_change_the_search(tmp
         seen[0].line["test_regret"] = 0.0  # type: ignore[index]
     meddled = {key: np.full_like(values, 7.0) for key, values in seen[0].architecture_parameters.items()}
     assert all((values != meddled[key]).any() for key, values in seen[0].architecture_parameters.items())
+
+
+def test_callbacks_cannot_move_a_search_to_another_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (other := tmp_path / "data" / "run").mkdir(parents=True)
+    (other / "mine.txt").touch()
+    monkeypatch.chdir(tmp_path)
+    options: dict[str, Any] = {"images": str(random_images(tmp_path)), "epochs": 1}
+    plain = tiny_search(Path("plain"), options)
+    options["callbacks"] = [lambda epoch: os.chdir(tmp_path / "data")]
+    run = tiny_search(Path("run"), options)
+    assert run.folder == tmp_path / "run" and plain.folder == Path("plain")
+    assert [path.name for path in other.iterdir()] == ["mine.txt"]
+    os.chdir(tmp_path)
+    assert differences(plain, run) == []
+    group = nb.search_seeds([0, 1], out="group", console=Console(quiet=True), **{**TINY, **options})
+    assert group.is_finished and group.folder == Path("group") and Path.cwd() == tmp_path
 
 
 FEW = {"candidates": 3, "candidate_batches": 1, "finalists": 2}

@@ -1,6 +1,7 @@
 """--overwrite: a new search replaces an old one, which is deleted only after the new one has started."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -143,9 +144,42 @@ def test_a_folder_with_other_files_is_not_replaced(old, name):
     (old / name).parent.mkdir(parents=True, exist_ok=True)
     (old / name).write_text("{}")
     before = contents(old)
-    with refuses(nb.InvalidInputError, name.removesuffix("/config.json"), options="overwrite"):
+    with refuses(nb.InvalidInputError, re.sub("/(config.json|epoch-001.pt)", "", name), options="overwrite"):
         search(old, epochs=1, overwrite=True)
     assert contents(old) == before
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "weights/notes.md",
+        "weights/averaged/epoch-001.pt",
+        "tensorboard/layout.json",
+        "report-draft/thesis.md",
+        ".notes.old",
+    ],
+)
+def test_a_folder_of_the_search_with_other_files_is_not_replaced(old, name):
+    test_a_folder_with_other_files_is_not_replaced(old, name)
+
+
+def test_files_of_the_search_and_its_reports_are_replaced(old):
+    cli.main(["report", str(old), "--format", "svg", "--style", "paper"])
+    assert len(list(old.glob("report-*/*"))) > 3
+    events = "events.out.tfevents.1.host.2.0"
+    for name in ("weights/epoch-001.pt", "weights/.epoch-002.pt.host.12.part", f"tensorboard/{events}", "cells.pdf"):
+        (old / name).parent.mkdir(exist_ok=True)
+        (old / name).touch()
+    group = nb.search_seeds([0], out=old, overwrite=True, console=QUIET, **SMALL)
+    assert {path.name for path in old.iterdir()} == {"seeds.json", "regret.png", "seed-0"}
+    cli.main(["report", str(old)])
+    assert len(list(old.glob("report-*/seed-0/*"))) > 3
+    (group[0].folder / "notes.txt").touch()
+    with refuses(nb.InvalidInputError, "seed-0/notes.txt", options="overwrite"):
+        search(old, epochs=1, seed=8, overwrite=True)
+    (group[0].folder / "notes.txt").unlink()
+    assert search(old, epochs=1, seed=8, overwrite=True).is_finished
+    assert not list(old.glob("report-*"))
 
 
 def test_a_recorded_search_is_not_replaced(tmp_path):

@@ -148,6 +148,15 @@ def test_a_group_that_cannot_start_is_refused(forked, tmp_path):
         nb.search_seeds([0, 1], out=folder, workers=2, console=QUIET, **SMALL)
 
 
+def test_the_traceback_is_printed_if_a_group_without_a_search_is_removed(forked, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(seeds, "SEARCH", "light_run:fail_at_once")
+    with refuses(nb.UserError, 0, "ZeroDivisionError", "mine", options=""):
+        nb.search_seeds([0], out=tmp_path / "group", workers=2, console=QUIET, **SMALL)
+    said = capsys.readouterr().err
+    assert said.startswith("Traceback") and "in fail_at_once" in said
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_workers_without_a_seed_reserve_no_cores(forked, tmp_path, monkeypatch):
     monkeypatch.setattr(search_options_module, "usable_cores", lambda: 8)
     options = {name: value for name, value in {**SMALL, **FULL}.items() if name != "threads"}

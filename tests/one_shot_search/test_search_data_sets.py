@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from refusals import refuses
 from rich.console import Console
 from tiny_search import TINY, search
 
@@ -51,6 +52,7 @@ def test_screens_and_pictures_of_a_group_name_the_data_set_of_regrets(tmp_path):
     group = nb.search_seeds([0, 1], out=tmp_path / "group", console=screen, **{**TINY, "space": "nb201", "epochs": 1})
     shown = screen.file.getvalue().splitlines()
     assert shown.count("Regrets in the rows below are on cifar10.") == 2
+    assert all(run.result.startswith("test regret on cifar10 ") for run in group)
     [main] = [line for line in shown if line.startswith("Test regret on cifar10 of 2 seeds, mean ± standard deviation")]
     assert f": {_mean(group, 'test_regret')} % ± " in main
     assert main.endswith("; the mean over all architectures of nb201 is 7.31 %")
@@ -77,6 +79,18 @@ def test_a_search_on_a_user_data_set(tmp_path):
     assert state.net.classifier.out_features == 3
     assert state.images.side == 24
     assert state.augmentation(1).crop == 3
+
+
+@pytest.mark.parametrize("space", ["nb201", "nats-size"])
+def test_tables_of_several_data_sets_refuse_searches_on_a_user_data_set(space, tmp_path):
+    np.savez(tmp_path / "mine.npz", images=np.zeros((8, 16, 16, 3), np.uint8), labels=np.arange(8) % 2)
+    options = {"space": space, "images": str(tmp_path / "mine.npz"), "scale": "quick", "batch_size": 2, "device": "cpu"}
+    table = nb.load_table(space)
+    with refuses(nb.InvalidInputError, table.id, "mine", "cifar10, cifar100 or ImageNet16-120", options="images"):
+        nb.search("darts", out=tmp_path / "run", **options)
+    with refuses(nb.InvalidInputError, table.id, "mine", options="images"):
+        nb.plan("search", optimizer="darts", measure=False, **options)
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.npz"]
 
 
 @pytest.mark.parametrize("side", [16, 32, 64])

@@ -14,6 +14,7 @@ from tiny_search import TINY
 
 import nasbench1shot1 as nb
 from nasbench1shot1 import cli
+from nasbench1shot1.one_shot_search import loop
 from nasbench1shot1.runs import machine
 
 QUIET = Console(quiet=True)
@@ -137,6 +138,13 @@ def test_the_first_error_of_searches_in_this_process_ends_the_group(tmp_path):
     assert screen.file.getvalue().count("Picture:") == 2
 
 
+def test_any_error_before_the_first_epoch_removes_a_new_group(tmp_path, monkeypatch):
+    monkeypatch.setattr(loop, "evaluate", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        nb.search_seeds([0, 1], out=tmp_path / "group", console=QUIET, **SMALL)
+    assert list(tmp_path.iterdir()) == []
+
+
 DAMAGES = {
     "mixed types": {"seeds": [0, "1"]},
     "no seeds": {"seeds": []},
@@ -154,6 +162,15 @@ def group(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("groups") / "group"
     nb.search_seeds([0], out=folder, console=QUIET, **SMALL)
     return folder
+
+
+@pytest.mark.parametrize("name", ["regret.png", "cells.png"])
+def test_resuming_a_finished_group_draws_missing_pictures(group, name):
+    picture = group / "seed-0" / name
+    before = picture.read_bytes()
+    picture.unlink()
+    nb.search_seeds(resume=group, console=QUIET)
+    assert picture.read_bytes() == before
 
 
 def test_resuming_a_finished_search_shows_its_result_without_a_table(group):

@@ -88,6 +88,16 @@ def test_parameters_may_be_a_parameter_dict(tmp_path):
         assert np.array_equal(values[0], values[1])
 
 
+def test_parameters_are_discretised_before_they_are_rounded(tmp_path):
+    chosen = {key: np.zeros(shape) for key, shape in S1.mixing_shapes().items()}
+    chosen["operations"] += [1, 1 + 1e-9, 0]
+    with nb.Recorder(tmp_path / "own", S1) as recorder:
+        recorder.record(chosen)
+    run = nb.load_run(tmp_path / "own")
+    assert run.architectures == [S1.discretise(chosen)] and run.architectures[0].operations == (1, 1, 1, 1)
+    assert set(run.architecture_parameters["operations"][0].ravel()) == {0.0, 1.0}  # float32
+
+
 def test_notes_may_be_numpy_scalars(tmp_path):
     notes = {"n": np.int64(3), "rate": np.float32(0.5), "decay": np.float64(0.1), "is_on": np.bool_(True)}
     own = recorded(tmp_path / "own", epochs=1, notes=notes)
@@ -224,6 +234,7 @@ def test_an_epoch_that_could_not_be_written_can_be_recorded_again(tmp_path, monk
         (lambda r: r.record(parameters(0), seconds=-5), "seconds 5"),
         (lambda r: r.record({key: values * 1e300 for key, values in parameters(0).items()}), "float32"),
         (lambda r: r.record(parameters(0), test_regret=0.1), "test_regret"),
+        (lambda r: r.record(parameters(0), selected_epoch=1), "selected_epoch"),
         (lambda r: r.record(parameters(0), entropy="high"), "entropy high"),
         (lambda r: r.finish(), "record"),
     ],
@@ -300,6 +311,38 @@ def test_a_recorder_without_epochs_leaves_neither_folder_nor_lock(tmp_path):
     assert not (tmp_path / "own").exists()
     with nb.Recorder(tmp_path / "own", "s1") as recorder:
         recorder.record(parameters(0))
+
+
+def test_a_loop_that_changes_the_current_folder_keeps_its_record_in_one_place(tmp_path, monkeypatch):
+    (other := tmp_path / "data" / "own").mkdir(parents=True)
+    (other / "mine.txt").touch()
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ZeroDivisionError), nb.Recorder("own", "s1"):
+        os.chdir("data")
+        raise ZeroDivisionError
+    assert not (tmp_path / "own").exists()
+    os.chdir(tmp_path)
+    with nb.Recorder("own", "s1") as recorder:
+        recorder.record(parameters(0))
+        os.chdir("data")
+        recorder.record(parameters(1))
+    assert recorder.folder == tmp_path / "own" and nb.load_run(recorder.folder).is_finished
+    os.chdir(tmp_path)
+    with nb.Recorder.resume("own", after_epoch=0) as recorder:
+        os.chdir("data")
+        recorder.record(parameters(1))
+    assert len(nb.load_run(recorder.folder).lines) == 2
+    assert [path.name for path in other.iterdir()] == ["mine.txt"]
+
+
+def test_an_error_before_the_first_epoch_leaves_files_of_the_loop(tmp_path):
+    with pytest.raises(ZeroDivisionError), nb.Recorder(tmp_path / "own", "s1") as recorder:
+        for name in ("log.txt", "weights/epoch-001.pt"):
+            (recorder.folder / name).parent.mkdir(exist_ok=True)
+            (recorder.folder / name).touch()
+        raise ZeroDivisionError
+    left = [path for path in (tmp_path / "own").rglob("*") if path.is_file()]
+    assert {path.name for path in left} == {"log.txt", "epoch-001.pt"}
 
 
 def test_a_record_is_resumed_only_with_its_table_and_space(tmp_path):

@@ -16,6 +16,7 @@ from refusals import refuses
 import nasbench1shot1 as nb
 from nasbench1shot1.ground import files
 from nasbench1shot1.runs import lock
+from nasbench1shot1.runs.lifecycle import new_run
 from nasbench1shot1.runs.lock import LOCK, FolderLock, locked
 
 HOLD = """
@@ -120,6 +121,18 @@ def test_a_process_that_lost_its_lock_stops_writing(tmp_path, monkeypatch):
             held.check()
             time.sleep(0.01)
     held.release()
+
+
+def test_a_process_that_lost_its_lock_does_not_remove_the_run_of_the_next_one(tmp_path, monkeypatch):
+    monkeypatch.setattr(lock, "LEASE", 0.3)
+    folder = tmp_path / "run"
+    with refuses(nb.UserError, folder), new_run(folder, light_run.LightWriter, light_run.LightRun) as writer:
+        writer.describe({}, {})
+        (folder / LOCK).unlink()
+        while True:
+            writer.append_lines([])
+            time.sleep(0.01)
+    assert {"config.json", "environment.json"} <= {path.name for path in folder.iterdir()}
 
 
 @pytest.mark.parametrize("step", ["break", "restore"])

@@ -41,3 +41,11 @@ def test_commands_allow_the_modules_that_a_run_names(tmp_path: Path, file: str, 
     stopped = RunStoppedError(folder, "tune", resume_options(folder))
     assert (stopped.command, str(stopped)) == (f"tune --resume {quoted}{added}", f"stopped; continue with {error}")
     assert command_for("report", folder) == f"nb1shot1 report {quoted}{added}"
+
+
+def test_a_folder_that_begins_with_a_dash_is_not_an_option() -> None:
+    folder = Path("-x")
+    error = UserError(resume_command("tune", folder))
+    assert (error.for_command_line, str(error)) == ("nb1shot1 tune --resume ./-x", 'resume="-x"')
+    assert RunStoppedError(folder, "tune", resume_options(folder)).command == "tune --resume ./-x"
+    assert command_for("report", folder) == "nb1shot1 report ./-x"

@@ -166,10 +166,12 @@ def test_an_empty_list_of_seeds_is_refused():
 
 def test_a_word_without_an_extension_is_a_name_and_not_a_file(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    for name in ("cifar10-sample", "own.npz"):
+    for name in ("cifar10-sample", "own.npz", "set.v2"):
         (tmp_path / name).touch()
     assert absolute_file("cifar10-sample") == "cifar10-sample"
     assert absolute_file("own.npz") == str(tmp_path / "own.npz")
     assert absolute_file("./cifar10-sample") == str(tmp_path / "cifar10-sample")
+    assert absolute_file("set.v2") == "set.v2"  # perhaps an imported image set
+    assert absolute_file("set.v2", "config_space", suffix=None) == str(tmp_path / "set.v2")
     assert absolute_file("other.npz") == "other.npz" and absolute_file(None) is None
     assert search(tmp_path / "run", epochs=1).config["images"] == "cifar10-sample"

@@ -6,12 +6,14 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from light_run import LightRun, LightWriter
 from rich.console import Console
 from tiny_search import TINY
 from warm_process import WarmProcess
 
 import nasbench1shot1 as nb
 from nasbench1shot1.one_shot_search import searching
+from nasbench1shot1.runs.lifecycle import new_run
 
 START = """
 import sys, time
@@ -75,6 +77,13 @@ def test_a_search_that_fails_before_its_first_line_leaves_no_folder(tmp_path, mo
     monkeypatch.setattr("nasbench1shot1.one_shot_search.loop.run_search", fails)
     with pytest.raises(nb.UserError, match="more"):
         searching.search(out=tmp_path / "run", console=Console(quiet=True), **TINY)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_existed_before_stays_after_a_failure(tmp_path):
+    with pytest.raises(ZeroDivisionError), new_run(tmp_path, LightWriter, LightRun) as writer:
+        writer.describe({}, {})
+        raise ZeroDivisionError
     assert list(tmp_path.iterdir()) == []
 
 

@@ -258,11 +258,15 @@ def test_a_study_whose_submissions_were_shortened_is_damaged(study):
         Study.open(study.folder).configuration("0-0-1")
 
 
+ON_WIDTHS = {"space": "nats-size", "objective": "test_accuracy", "channels": None, "cells": None}
+
+
 @pytest.mark.parametrize(
     ("optimizer", "options", "values"),
     [
         ("darts-pt", {"selection_epochs": 2}, "selection_epochs=2"),
         ("darts-pt", {"selection_epochs": 1, "continuation": "continue"}, 'continuation="restart"'),
+        ("tas", {**ON_WIDTHS, "relaxation": "sigmoid", "max_flops": 1e8}, "cost_weight=0"),
     ],
 )
 def test_searches_that_cannot_run_at_all_budgets_are_refused_before_the_study(tmp_path, optimizer, options, values):
@@ -340,9 +344,10 @@ def test_a_study_is_resumed_with_the_options_that_started_it(tmp_path):
 
 
 def test_an_alias_is_recorded_as_the_name_of_the_optimizer(tmp_path):
-    options = {"optimizer": "mask-gumbel", "space": "nats-size", "objective": "test_accuracy", "min_budget": 2}
-    options |= dict.fromkeys(["channels", "cells"])
-    assert tiny_study(tmp_path / "study", **options).options.optimizer == "fbnetv2"
+    assert (
+        tiny_study(tmp_path / "study", optimizer="mask-gumbel", min_budget=2, **ON_WIDTHS).options.optimizer
+        == "fbnetv2"
+    )
 
 
 def test_a_study_of_a_gpu_is_not_resumed_without_one(tmp_path, monkeypatch):
