@@ -31,7 +31,7 @@ import torch
 
 import nasbench1shot1 as nb
 from nasbench1shot1.experiments.plans import make_plan
-from nasbench1shot1.experiments.reproduction.progress import START_UP
+from nasbench1shot1.experiments.reproduction.forecast import START_UP
 from nasbench1shot1.one_shot_search.estimate import seconds_per_epoch, seconds_to_score
 from nasbench1shot1.one_shot_search.options import search_options
 from nasbench1shot1.one_shot_search.work import work_of_search, work_to_score

@@ -1,10 +1,10 @@
-"""Accuracies of the architectures that one-shot searches prefer, on every data set of a table.
+"""Accuracies of one-shot searches and of any architectures on every data set of a table, beside published ones.
 
 A search records regrets on the other data sets of its table. Accuracies need only the recorded architectures and the
 table, so the searches of any run folder can be evaluated without searching again.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -19,18 +19,106 @@ from nasbench1shot1.display.canvas import Canvas
 from nasbench1shot1.display.colours import MOST_BANDS
 from nasbench1shot1.display.curves import Pooled, draw_curve, pool_values
 from nasbench1shot1.display.style import Spread
-from nasbench1shot1.experiments.black_box_studies import SPLITS, Published
 from nasbench1shot1.ground.errors import OutOfDomainError, option
 from nasbench1shot1.ground.text import markdown_table
 from nasbench1shot1.images.data_sets import DATA_SETS
 from nasbench1shot1.one_shot_search.record import SearchRecord
 from nasbench1shot1.tables.columns import source_text
+from nasbench1shot1.tables.metrics import Metrics
 from nasbench1shot1.tables.table import Table
 
 Place = tuple[str, str]
 """A data set, and a split: "validation" or "test"."""
+SPLITS = ("validation", "test")
 SHOWN = "accuracy, after full training, of the architecture that each search prefers after an epoch"
 """The first line of captions."""
+
+
+# Published values -----------------------------------------------------------------------------------------------------
+
+Published = Mapping[tuple[str, str, str], tuple[float, float]]
+"""Mean and standard deviation in percent, by method, data set and split."""
+
+
+def published_values(**rows: tuple[tuple[float, float], ...]) -> Published:
+    """Return published values; each keyword is a method with underscores, with a pair for each data set and split."""
+    places = list(product(("cifar10", "cifar100", "ImageNet16-120"), SPLITS))
+    return {
+        (name.replace("_", "-"), *place): pair
+        for name, row in rows.items()
+        for place, pair in zip(places, row, strict=True)
+    }
+
+
+PUBLISHED = published_values(
+    random=((90.93, 0.36), (93.70, 0.36), (70.93, 1.09), (71.04, 1.07), (44.45, 1.10), (44.57, 1.25)),
+    regularized_evolution=((91.19, 0.31), (93.92, 0.30), (71.81, 1.12), (71.84, 0.99), (45.15, 0.89), (45.54, 1.03)),
+    reinforce=((91.09, 0.37), (93.85, 0.37), (71.61, 1.12), (71.71, 1.09), (45.05, 1.02), (45.24, 1.18)),
+    bohb=((90.82, 0.53), (93.61, 0.52), (70.74, 1.29), (70.85, 1.28), (44.26, 1.36), (44.42, 1.49)),
+)
+"""NAS-Bench-201, table 5: mean and standard deviation over 500 searches, in percent."""
+
+SIZE_PUBLISHED = published_values(
+    random=((90.10, 0.26), (93.03, 0.25), (69.57, 0.57), (69.72, 0.61), (45.01, 0.74), (45.42, 0.86)),
+    regularized_evolution=((90.37, 0.20), (93.22, 0.16), (70.23, 0.50), (70.11, 0.61), (45.30, 0.69), (45.94, 0.92)),
+    reinforce=((90.25, 0.23), (93.16, 0.21), (69.84, 0.59), (69.96, 0.57), (45.06, 0.77), (45.71, 0.93)),
+    bohb=((90.07, 0.28), (93.01, 0.24), (69.75, 0.60), (69.90, 0.60), (45.11, 0.69), (45.56, 0.81)),
+    tas=((90.71, 0.00), (93.40, 0.00), (70.30, 0.00), (70.72, 0.00), (44.73, 0.00), (47.17, 0.00)),
+    fbnetv2=((90.41, 0.10), (93.14, 0.13), (70.30, 0.00), (70.72, 0.00), (45.71, 0.39), (46.38, 0.27)),
+    tunas=((89.73, 0.37), (92.78, 0.30), (69.67, 0.22), (70.11, 0.33), (44.70, 0.60), (45.11, 0.76)),
+)
+"""NATS-Bench, table 4, size space: mean and standard deviation over 500 searches, or 3 one-shot searches, in percent.
+
+EvoPrompting (arXiv:2302.14838, table 4 in appendix A.7) quotes these values.
+"""
+
+
+# Accuracies of any architectures --------------------------------------------------------------------------------------
+
+
+def answers_by_place(found: Sequence[Architecture], table: Table) -> Iterator[tuple[Place, Metrics]]:
+    """Return the table's answers about architectures after full training, for every data set and split."""
+    for objective in table.objectives:
+        for split, training in zip(SPLITS, (objective.validation, objective.test), strict=True):
+            yield (objective.dataset, split), table.query(found, dataset=training)
+
+
+def accuracies_of(found: Sequence[Architecture], table: Table) -> pandas.DataFrame:
+    """Return the accuracies of N architectures after full training: a row for each architecture, data set and split.
+
+    Returns:
+        A data frame with the columns dataset, split, rank (1: lowest accuracy of the data set and split) and accuracy
+        (fraction). Data sets and splits for which the table lacks the accuracy of an architecture are omitted.
+    """
+    frames = []
+    for (dataset, split), answers in answers_by_place(found, table):
+        values = pandas.Series(answers[f"{split}_accuracy"]).sort_values()
+        if values.notna().all():
+            columns = {"dataset": dataset, "split": split, "rank": range(1, len(values) + 1)}
+            frames.append(pandas.DataFrame({**columns, "accuracy": values.to_numpy()}))
+    return pandas.concat(frames, ignore_index=True)
+
+
+def compare_with_published(accuracies: pandas.DataFrame, published: Published = PUBLISHED) -> pandas.DataFrame:
+    """Return mean and standard deviation (n - 1) beside published values, all in percent.
+
+    Args:
+        accuracies: columns of `accuracies_of` and `curve`, the name of the optimizer.
+        published: mean and standard deviation by curve, data set and split. Default: table 5 of NAS-Bench-201.
+
+    Returns:
+        A data frame with the columns curve, dataset, split, searches, mean, std, published_mean and published_std. The
+        last two are NaN where nothing is published. A single search has no standard deviation (NaN).
+    """
+    groups = accuracies.groupby(["curve", "dataset", "split"], sort=False)["accuracy"]
+    frame = groups.agg(["size", "mean", "std"]).reset_index().rename(columns={"size": "searches"})
+    frame[["mean", "std"]] *= 100
+    places = zip(frame["curve"], frame["dataset"], frame["split"], strict=True)
+    frame[["published_mean", "published_std"]] = [published.get(place, (np.nan, np.nan)) for place in places]
+    return frame
+
+
+# Accuracies of one-shot searches --------------------------------------------------------------------------------------
 
 
 def title_of(place: Place) -> str:
@@ -70,14 +158,12 @@ class Accuracies:
         searched = pandas.DataFrame(lines, columns=["method", "run", "epoch", "architecture"])
         texts, rows = np.unique(searched["architecture"].to_numpy(str), return_inverse=True)
         found = [Architecture.parse(text) for text in texts]
-        frames = []
-        for objective in self.table.objectives:
-            for split, training in zip(SPLITS, (objective.validation, objective.test), strict=True):
-                answers, metric = self.table.query(found, dataset=training), f"{split}_accuracy"
-                values = np.asarray(answers[metric], np.float64)[rows]
-                measured = np.asarray(answers.is_measurement(metric))[rows]
-                own = searched.drop(columns="architecture")
-                frames.append(own.assign(dataset=objective.dataset, split=split, accuracy=values, measured=measured))
+        own, frames = searched.drop(columns="architecture"), []
+        for (dataset, split), answers in answers_by_place(found, self.table):
+            metric = f"{split}_accuracy"
+            values = np.asarray(answers[metric], np.float64)[rows]
+            measured = np.asarray(answers.is_measurement(metric))[rows]
+            frames.append(own.assign(dataset=dataset, split=split, accuracy=values, measured=measured))
         return pandas.concat(frames, ignore_index=True)
 
     @cached_property
@@ -150,11 +236,9 @@ class Accuracies:
         stacked = pandas.concat(frames, ignore_index=True)
         return stacked[["method", "dataset", "split", *columns]]
 
-    def draw_by_epoch(
-        self, canvas: Canvas, styles: Mapping[str, Mapping[str, Any]], places: Sequence[Place] | None = None
-    ) -> None:
+    def draw_by_epoch(self, canvas: Canvas, styles: Mapping[str, Mapping[str, Any]]) -> None:
         """Draw mean and band over epochs on the panels of a canvas: one for each of `places`, in percent."""
-        for ax, place in zip(canvas.axes, places or self.places, strict=True):
+        for ax, place in zip(canvas.axes, self.places, strict=True):
             for method in self.runs:
                 has_band = len(self.runs) <= MOST_BANDS
                 draw_curve(ax, self.curves[method, place], label="", style=dict(styles[method]), has_band=has_band)

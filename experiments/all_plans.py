@@ -2,7 +2,6 @@
 
 import json
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -118,12 +117,6 @@ def plan_all(scale: str, on: Sequence[str], report: Report = no_report) -> AllPl
         report(f"{number}/{len(names)} {name}")
         plans[name] = make_plan(name, on, False, counts, scale=scale)
     return AllPlans(scale, plans, tuple(on))
-
-
-def written_rows(page: str) -> list[list[str]]:
-    """Return the cells of the tables in the written part of a page, without headings."""
-    part = page.partition(BEGIN)[2].partition(END)[0]
-    return [re.split(r"\s*\|\s*", line.strip("| ")) for line in part.splitlines() if line.startswith("| ")]
 
 
 def _core_hours(row: Row) -> float:

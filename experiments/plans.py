@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nasbench1shot1.experiments.planning.notes import duration_note, image_notes, scoring_note
 from nasbench1shot1.experiments.planning.plan import Plan, Row
-from nasbench1shot1.experiments.reproduction.costs import searches_by_epochs
 from nasbench1shot1.experiments.reproduction.figure_jobs import open_figure, unknown_figure
 from nasbench1shot1.experiments.reproduction.figures.catalogue import FIGURES
 from nasbench1shot1.experiments.reproduction.forecast import Counts, Report, figure_plan, no_report
@@ -24,11 +23,13 @@ from nasbench1shot1.jobs.makespan import makespan
 from nasbench1shot1.jobs.pool import WorkerOptions, this_process
 from nasbench1shot1.registry import with_names
 from nasbench1shot1.runs.devices import USUAL, gpus
-from nasbench1shot1.runs.options import absolute_file
+from nasbench1shot1.runs.options import checked_seeds
 from nasbench1shot1.runs.work import Work
 
 if TYPE_CHECKING:
     import pandas
+
+    from nasbench1shot1.one_shot_search.options import SearchConfig
 
 
 @options_by_keyword('nb.plan("figure2", scale="full")')
@@ -60,7 +61,8 @@ def plan(
         if its memory does not suffice. The attribute `attrs` has the formula and notes.
 
     Raises:
-        InvalidInputError: an unknown name or option, or a value out of range.
+        InvalidInputError: an unknown name or option, a value out of range, a missing table of a search, or images of a
+            data set for which the table has no values.
     """
     return make_plan(what, gpus, measure, **options).as_frame()
 
@@ -117,9 +119,7 @@ def _of_figure(
     **options: Any,
 ) -> Plan:
     figure = open_figure(name, only)
-    where, given = WorkerOptions.split(options)
-    figure.check_options(given)
-    given = {key: absolute_file(value) or value if key == "images" else value for key, value in given.items()}
+    where, given = figure.split_options(options)
     with _folder() as folder, _workers(where, figure.kind.device, given, default=None) as places:
         figure = figure.on_table(scale, given, places.call)
         jobs = figure.jobs(scale, folder, given, seeds, places.call)
@@ -176,17 +176,26 @@ def _job(kind: str, folder: Path, given: Mapping[str, Any], options: dict[str, A
 
 
 def _of_search(how: "How", options: dict[str, Any]) -> Plan:
-    from nasbench1shot1.one_shot_search.options import SearchConfig
+    from nasbench1shot1.one_shot_search.options import SearchConfig, search_options
     from nasbench1shot1.one_shot_search.seeds import with_threads
 
     where, given = WorkerOptions.split(options)
     seeds = given.pop("seeds", None)
-    each = [given] if seeds is None else [{**given, "seed": seed} for seed in seeds]
-    if not each:
-        raise InvalidInputError(f"{option('seeds')} is empty: give at least one seed, such as {option('seeds', '0-5')}")
+    each = [given] if seeds is None else [{**given, "seed": seed} for seed in checked_seeds(seeds)]
     usual = {"optimizer": SearchConfig.optimizer, "space": SearchConfig.space}
     at_once = min(where.workers or 1, len(each))
-    return _of_jobs("search", how, [with_threads({**usual, **_known(own)}, at_once) for own in each], where)
+    planned = [with_threads({**usual, **_known(own)}, at_once) for own in each]
+    _check_table(search_options(planned[0]).common)
+    return _of_jobs("search", how, planned, where)
+
+
+def _check_table(search: "SearchConfig") -> None:
+    """Raise UserError if the table of a search cannot be opened, or does not score searches on its images."""
+    from nasbench1shot1.images.stand_ins import images_for_planning
+    from nasbench1shot1.one_shot_search.beginning import check_scored
+    from nasbench1shot1.one_shot_search.options import table_of_search
+
+    check_scored(images_for_planning(search.images), table_of_search(search))
 
 
 def _of_study(how: "How", options: dict[str, Any]) -> Plan:
@@ -197,8 +206,8 @@ def _of_study(how: "How", options: dict[str, Any]) -> Plan:
     found = study_options(given, where.workers or 1)  # raises for an unknown option
     config_space(found.tuning.config_space, found.fixed)  # raises for a hyperparameter that the optimizer does not have
     usual = {"optimizer": TuningOptions.optimizer, "space": TuningOptions.space, "seed": TuningOptions.seed}
-    searches = searches_by_epochs(found.as_dict())
-    parts = [epochs for epochs, count in searches.items() for _ in range(count)]
+    _check_table(found.search.common)
+    parts = list(found.tuning.brackets.searches.elements())
     return _of_jobs("study", how, [{**usual, **_known(given), "threads": found.fixed.get("threads")}], where, parts)
 
 

@@ -34,6 +34,11 @@ def pearson(a: Floats, b: Floats) -> float:
     return float(pearsonr(a, b).statistic)
 
 
+def coefficient_text(value: float, digits: int = 2) -> str:
+    """Return a coefficient for texts and figures; a dash if it is undefined."""
+    return "–" if np.isnan(value) else f"{value:.{digits}f}"
+
+
 def varies(values: Floats, relative: float = 0.0) -> bool:
     """Return whether the range of a vector exceeds `relative` times its largest magnitude (default: any variation)."""
     return len(values) > 0 and bool(np.ptp(values) > relative * np.abs(values).max())

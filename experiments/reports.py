@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from nasbench1shot1.black_box_search.drawing import regret_figure as black_box_figure
 from nasbench1shot1.black_box_search.record import BlackBoxStudy
@@ -29,24 +29,40 @@ from nasbench1shot1.ground.files import (
     picture_name,
     write_json,
 )
-from nasbench1shot1.ground.text import counted
-from nasbench1shot1.one_shot_search.record import FIGURE, SearchRecord, summarise
+from nasbench1shot1.one_shot_search.record import FIGURE, REPORTED, SearchRecord, summarise
 from nasbench1shot1.one_shot_search.regret_curve import baseline_of, regret_figure
 from nasbench1shot1.reference_points import Asked
 from nasbench1shot1.runs.folder import METRICS, SUMMARY, as_json_line
-from nasbench1shot1.runs.record import DIGEST, digest
+from nasbench1shot1.runs.record import DIGEST, RunRecord, digest
 from nasbench1shot1.tables.table import Table
 from nasbench1shot1.tuning.drawing import trajectory_figure
 from nasbench1shot1.tuning.record import TRAJECTORY, Study
 from nasbench1shot1.tuning.record import summarise as summarise_study
 
-OF_A_REPORT = {
-    *(METRICS, SUMMARY, *FILES),
-    *(*picture_files(FIGURE), *picture_files(TRAJECTORY)),
-}
+OF_A_REPORT = {*REPORTED, *FILES, *picture_files(FIGURE), *picture_files(TRAJECTORY)}
 
 
-def unfinished_text(run: SearchRecord | Ranking | Study | BlackBoxStudy) -> str:
+class Look(NamedTuple):
+    """How the picture of a report looks.
+
+    Attributes:
+        format: its file format.
+        style: as in `one_shot_search.regret_curve.regret_figure`.
+        mark: networks that it marks (`reference_points.reference_points`); not in the picture of a black-box study.
+        spread: what the bands of several runs show. Default: "ci".
+    """
+
+    format: PictureFormat = "png"
+    style: AnyStyle | None = None
+    mark: Iterable[Asked] | None = None
+    spread: Spread | None = None
+
+
+USUAL_LOOK = Look()
+"""The default of reports."""
+
+
+def unfinished_text(run: RunRecord) -> str:
     """Return how far an unfinished run has come, as a sentence; empty if it is finished.
 
     A run that ended after its lines were read counts as unfinished. Raises UserError if the run has no result yet.
@@ -55,61 +71,47 @@ def unfinished_text(run: SearchRecord | Ranking | Study | BlackBoxStudy) -> str:
         raise run.unfinished_error()
     if run.is_finished and run.are_summarised(run.lines):
         return ""
-    if isinstance(run, SearchRecord):
-        return f"Not finished: {run.progress}."
-    if isinstance(run, Ranking):
-        return f"Not finished: {len(run.scored_epochs)} of {len(run.config['evaluated_epochs'])} epochs are evaluated."
-    if isinstance(run, BlackBoxStudy):
-        return f"Not finished: {len(run.lines):,} of {counted(run.config['repeats'], 'search')}."
-    return f"Not finished: {counted(len(run.lines), 'search')} so far."
+    return f"Not finished: {run.progress}."
 
 
 def write_report(
     run: SearchRecord,
     table: Table,
     out: Path,
-    format: PictureFormat = "png",
-    style: AnyStyle | None = None,
-    mark: Iterable[Asked] | None = None,
+    look: Look = USUAL_LOOK,
 ) -> dict[str, Any]:
     """Write metrics.jsonl, summary.json and regret.png of a run scored on `table` into a folder; return the summary.
-
-    The picture marks the networks of `mark` (`reference_points.reference_points`).
 
     The folder is written whole or not at all, and replaces an earlier report. The summary of an unfinished run has the
     field `unfinished`.
 
     Raises:
-        InvalidInputError: the folder holds something else, or `mark` is not a network of the table.
+        InvalidInputError: the folder holds something else, or `look.mark` is not a network of the table.
         OutOfDomainError: the table lacks an architecture.
         UserError: the folder cannot be written, or the disk is full.
     """
     warn_of_other_values([run], table)
     with _new_report(out) as folder:
-        return _write(run, table, folder, format, style, mark)
+        return _write(run, table, folder, look)
 
 
 def write_group_report(
     runs: Sequence[SearchRecord],
     table: Table,
     out: Path,
-    format: PictureFormat = "png",
+    look: Look = USUAL_LOOK,
     note: str = "",
-    spread: Spread | None = None,
-    style: AnyStyle | None = None,
-    mark: Iterable[Asked] | None = None,
 ) -> list[dict[str, Any]]:
     """Write `write_report` of the runs of several seeds, each into `out/<run>`, and one regret.png of all of them.
 
-    The title of the picture contains the note; `spread` is what its bands show (default: "ci").
+    The title of the picture contains the note.
     """
     warn_of_other_values(runs, table)
     with _new_report(out) as folder:
-        summaries = [_write(run, table, folder / run.folder.name, format, style, mark) for run in runs]
+        summaries = [_write(run, table, folder / run.folder.name, look) for run in runs]
         frames = [rescore(run, table) for run in runs]
-        save_figure(
-            regret_figure(runs, frames, table, note, spread, style, mark), folder / picture_name(FIGURE, format)
-        )
+        figure = regret_figure(runs, frames, table, note, look.spread, look.style, look.mark)
+        save_figure(figure, folder / picture_name(FIGURE, look.format))
         return summaries
 
 
@@ -117,9 +119,7 @@ def write_ranking_report(
     ranking: Ranking,
     table: Table,
     out: Path,
-    format: PictureFormat = "png",
-    style: AnyStyle | None = None,
-    mark: Iterable[Asked] | None = None,
+    look: Look = USUAL_LOOK,
 ) -> dict[str, Any]:
     """Write the correlations of a ranking with another table into a folder; return the summary.
 
@@ -128,9 +128,8 @@ def write_ranking_report(
     """
     unfinished = unfinished_text(ranking)
     with _new_report(out) as folder:
-        summary = _with_progress(
-            write_outcome(ranking, table, folder, format=format, style=style, mark=mark), unfinished
-        )
+        found = write_outcome(ranking, table, folder, format=look.format, style=look.style, mark=look.mark)
+        summary = _with_progress(found, unfinished)
         write_json(folder / SUMMARY, summary)
         return summary
 
@@ -139,9 +138,7 @@ def write_study_report(
     study: Study,
     table: Table,
     out: Path,
-    format: PictureFormat = "png",
-    style: AnyStyle | None = None,
-    mark: Iterable[Asked] | None = None,
+    look: Look = USUAL_LOOK,
 ) -> dict[str, Any]:
     """Write metrics.jsonl, summary.json and trajectory.png of a study scored on `table`; return the summary.
 
@@ -154,7 +151,8 @@ def write_study_report(
     with _new_report(out) as folder:
         summary = _with_progress(summarise_study(study, lines, table.id), unfinished)
         _write_lines(lines, summary, folder)
-        save_figure(trajectory_figure(study, lines, table, style, mark), folder / picture_name(TRAJECTORY, format))
+        figure = trajectory_figure(study, lines, table, look.style, look.mark)
+        save_figure(figure, folder / picture_name(TRAJECTORY, look.format))
         return summary
 
 
@@ -162,9 +160,7 @@ def write_black_box_report(
     study: BlackBoxStudy,
     table: Table,
     out: Path,
-    format: PictureFormat = "png",
-    spread: Spread | None = None,
-    style: AnyStyle | None = None,
+    look: Look = USUAL_LOOK,
 ) -> dict[str, Any]:
     """Write metrics.jsonl, summary.json and regret.png of a black-box study scored on `table`; return the summary.
 
@@ -177,8 +173,8 @@ def write_black_box_report(
     with _new_report(out) as folder:
         _write_lines(scored.lines, summary, folder)
         if summary["test_regret"] is not None:
-            figure = black_box_figure([scored], spread=spread, style=style, note=unfinished)
-            save_figure(figure, folder / picture_name(FIGURE, format))
+            figure = black_box_figure([scored], spread=look.spread, style=look.style, note=unfinished)
+            save_figure(figure, folder / picture_name(FIGURE, look.format))
         return summary
 
 
@@ -199,14 +195,7 @@ def _is_report(folder: Path) -> bool:
     return all(path.name in OF_A_REPORT or (path.is_dir() and _is_report(path)) for path in folder.iterdir())
 
 
-def _write(
-    run: SearchRecord,
-    table: Table,
-    folder: Path,
-    format: PictureFormat,
-    style: AnyStyle | None,
-    mark: Iterable[Asked] | None,
-) -> dict[str, Any]:
+def _write(run: SearchRecord, table: Table, folder: Path, look: Look) -> dict[str, Any]:
     lines = rescored_lines(run, table)
     unfinished = unfinished_text(run)
     config = {**run.config, "early_stopping": False} if unfinished else run.config  # not stopped yet
@@ -214,8 +203,8 @@ def _write(
         config = {**config, **baseline.fields()}
     summary = _with_progress(summarise(config, lines, table.id), unfinished)
     _write_lines(lines, summary, folder)
-    figure = regret_figure([run], [run.as_frame(lines)], table, style=style, mark=mark)
-    save_figure(figure, folder / picture_name(FIGURE, format))
+    figure = regret_figure([run], [run.as_frame(lines)], table, style=look.style, mark=look.mark)
+    save_figure(figure, folder / picture_name(FIGURE, look.format))
     return summary
 
 

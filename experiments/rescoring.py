@@ -4,10 +4,9 @@ Nothing is searched again.
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import pandas
@@ -132,7 +131,7 @@ def rescore_black_box(study: BlackBoxStudy, table: Table) -> RescoredStudy:
         values = [(of.table_test_error, of.test_regret) for of in scores]
         incumbents = [[*entry[:4], *own] for entry, own in zip(line["incumbents"], values, strict=True)]
         lines.append({**line, **found, "incumbents": incumbents})
-    goal = study.goal if study.goal.is_default else study.goal.on_table(table, study.config["dataset"])
+    goal = study.goal.on_table(table, study.config["dataset"])
     config = {**study.config, "table_id": table.id, **goal.fields()}
     if (baseline := judge.baseline(search_space(study.config["space"]).name, table)) is not None:
         config |= baseline.fields()
@@ -171,18 +170,13 @@ def difference(run: SearchRecord | Study, table: Table | None = None) -> str:
 
 def recorded_table(run: RunRecord) -> Table | None:
     """Return the table whose id a run recorded; None if the table of its options is missing or has another id."""
-    config: Mapping[str, Any] = run.config
-    options = {**run.shared_options, **config} if isinstance(run, Study) else config
+    options = run.search_config
+    named = options.get("table")
     try:
-        table = table_of_run(options, run.folder / CONFIG, _named(options))
+        table = table_of_run(options, run.folder / CONFIG, named if isinstance(named, str) else None)
     except UserError:
         return None
-    return table if table.id == config.get("table_id") else None
-
-
-def _named(options: Mapping[str, Any]) -> str | Path | None:
-    named = options.get("table")
-    return named if isinstance(named, str) else None
+    return table if table.id == options.get("table_id") else None
 
 
 def _compared_values(run: SearchRecord | Study, table: Table) -> Iterator[tuple[str, str, Any, Any]]:

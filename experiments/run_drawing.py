@@ -1,7 +1,6 @@
 """Drawing the regret of one run on matplotlib axes: `nb.draw_regret`."""
 
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, overload
 
@@ -23,7 +22,7 @@ from nasbench1shot1.display.curves import describe_band
 from nasbench1shot1.display.marked_networks import draw_marked
 from nasbench1shot1.display.style import AnyStyle, Spread, look
 from nasbench1shot1.experiments.rescoring import recorded_table
-from nasbench1shot1.ground.errors import InvalidInputError, UserError, value_of
+from nasbench1shot1.ground.errors import InvalidInputError, value_of
 from nasbench1shot1.one_shot_search.captions import one_shot_error_text, regret_caption, regret_title
 from nasbench1shot1.one_shot_search.group import SearchGroup
 from nasbench1shot1.one_shot_search.record import SearchRecord
@@ -43,7 +42,6 @@ from nasbench1shot1.tuning.record import Study
 
 if TYPE_CHECKING:
     from nasbench1shot1.display.axes import Axes
-    from nasbench1shot1.tables.table import Table
 
 Drawable = SearchRecord | SearchGroup | BlackBoxStudy | Study
 Labels = str | Sequence[str]
@@ -165,13 +163,6 @@ def _marked(run: SearchRecord | BlackBoxStudy | Study, mark: Iterable[Asked] | N
     return marked_regrets(mark, recorded_table(run), run) if mark else NO_REGRETS
 
 
-def _table_of(run: SearchRecord) -> "Table | None":
-    """Return the table that a search recorded; None if it cannot be opened, as without it only curves are drawn."""
-    with suppress(UserError):
-        return recorded_table(run)
-    return None
-
-
 def _draw_searches(
     runs: "Sequence[SearchRecord]",
     ax: Any,
@@ -192,7 +183,7 @@ def _draw_searches(
             f"{value_of('ax')} must be single axes, because '{runs[0].folder}' has no one-shot errors"
         )
     with look(style, axes):
-        table, dataset = _table_of(runs[0]), runs[0].config["dataset"]
+        table, dataset = recorded_table(runs[0]), runs[0].config["dataset"]
         before = len(axes.lines)
         draw_anytime_regret(found, axes, method, dataset, table, **looks)
         labels = [from_legend(str(line.get_label())) for line in axes.lines[before:]]

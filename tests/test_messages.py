@@ -339,6 +339,9 @@ KINDS: dict[str, dict[str, Callable[[Path], object]]] = {
         "a folder with other files": lambda tmp: nb.search(scale="quick", out=notes(tmp)),
         "few images": lambda tmp: search(tmp, "darts", images_per_half=10_000),
         "no epochs": lambda tmp: search(tmp, "darts", epochs=0),
+        "images of another data set": lambda tmp: nb.plan(
+            "search", space="nb201", scale="quick", images=str(labelled(tmp, dataset="other"))
+        ),
         "rates": lambda tmp: search(tmp, "darts", learning_rate=0.001, learning_rate_min=1),
         "no seeds": lambda tmp: nb.search_seeds([], scale="quick"),
         "a seed and seeds": lambda tmp: nb.search_seeds([0, 1], seed=5, scale="quick"),

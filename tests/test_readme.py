@@ -106,7 +106,7 @@ def test_the_modules_that_follow_pages_read_them(page):
     assert Path(page).name in module or f'followed("{Path(page).stem}"' in module or page.endswith("index.md")
 
 
-@pytest.mark.filterwarnings("ignore:the table nb201.* has means over the seeds")
+@pytest.mark.filterwarnings("ignore:the table nb201.* does not have complete trainings")
 @pytest.mark.parametrize("page", [page for page in PAGES if page not in FOLLOWED and blocks(page, "python")])
 def test_python_examples_run(page, tiny, monkeypatch):
     monkeypatch.setenv("GOMP_SPINCOUNT", "100")  # otherwise, an example would set it

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from refusals import refuses
+from small_official import INCEPTION
 
 import nasbench1shot1 as nb
 from nasbench1shot1.benchmark import benchmarks
@@ -11,15 +12,6 @@ from nasbench1shot1.nasbench101.benchmark import INCEPTION_LIKE, RESNET_LIKE
 from nasbench1shot1.nasbench201.benchmark import RESNET
 from nasbench1shot1.reference_points import default_points, missing_note, reference_points
 
-INCEPTION = [  # the example in the documentation of nasbench: 1×1, 3×3, 3×3 after 3×3, and max-pooling
-    [0, 1, 1, 1, 0, 1, 0],
-    [0, 0, 0, 0, 0, 0, 1],
-    [0, 0, 0, 0, 0, 0, 1],
-    [0, 0, 0, 0, 1, 0, 0],
-    [0, 0, 0, 0, 0, 0, 1],
-    [0, 0, 0, 0, 0, 0, 1],
-    [0, 0, 0, 0, 0, 0, 0],
-]
 RESNET_CELL = [[0, 1, 0, 1], [0, 0, 1, 0], [0, 0, 0, 1], [0, 0, 0, 0]]
 
 
@@ -31,11 +23,10 @@ def test_reference_points_are_architectures_of_their_benchmarks() -> None:
 
 
 def test_cells_of_nasbench101() -> None:
-    conv1, conv3, pool = "conv1x1-bn-relu", "conv3x3-bn-relu", "maxpool3x3"
-    inception = nb.Cell(INCEPTION, ["input", conv1, conv3, conv3, conv3, pool, "output"])
+    inception = nb.Cell(*INCEPTION)
     assert nb.Architecture.parse(INCEPTION_LIKE).cell == inception
     assert inception.hash == "28cfc7874f6d200472e1a9dcd8650aa0"
-    resnet = nb.Cell(RESNET_CELL, ["input", conv3, conv3, "output"])
+    resnet = nb.Cell(RESNET_CELL, ["input", *["conv3x3-bn-relu"] * 2, "output"])
     assert nb.Architecture.parse(RESNET_LIKE).cell == resnet
     found = nb.load_table("nb101-5v").query(resnet)
     assert found.source("test_accuracy") == "measured"

@@ -17,6 +17,16 @@ def draw(space, name):
     getattr(space, name)(*arguments, 0)
 
 
+def few_images():
+    """An image set of four images of 8 × 8 pixels."""
+    rows = torch.arange(4)
+    return nb.ImageSet("few", torch.zeros(4, 8, 8, 3, dtype=torch.uint8), rows, rows, "0", dataset="cifar10")
+
+
+def batch(rows, size=2):
+    return next(nb.image_batches(few_images(), rows, size, torch.Generator()))
+
+
 MATRIX = [[0, 1, 0], [0, 0, 1], [0, 0, 0]]
 SPACE_WANTED = r"^space .*nb\.SearchSpace.*\b3$"
 TABLE_WANTED = r"^table .*nb\.Table.*\b3$"
@@ -64,8 +74,9 @@ CALLS = {
     "Cell: ops": (lambda out: nb.Cell(MATRIX, 3), "3 is not a list of labels"),
     "Cell: matrix": (lambda out: nb.Cell(None, ["input", "output"]), "the adjacency matrix"),
     "Supernet: space": (lambda out: nb.Supernet("s1", 16, 9), "'s1' is a name: give nb.search_space"),
-    "Supernet: channels": (lambda out: nb.Supernet(nb.search_space("s1"), "x", 9), "at least 1 channel"),
+    "Supernet: channels": (lambda out: nb.Supernet(nb.search_space("s1"), "x", 9), "^channels .*'x'$"),
     "Supernet: preset": (lambda out: nb.Supernet(nb.search_space("s1"), 2, 3, 3), "unknown preset '3'"),
+    "Supernet: presets": (lambda out: nb.Supernet(nb.search_space("s1"), 2, 3, ["original"]), r"unknown preset '\['"),
     "compare": (lambda out: nb.compare("x"), "there is no folder 'x'"),
     "compare: a number": (lambda out: nb.compare(3), "3 is not a run"),
     "correlate": (lambda out: nb.correlate(3), r"\b3 "),
@@ -103,6 +114,35 @@ CALLS = {
         lambda out: next(nb.image_batches(nb.load_images("cifar10-sample"), np.arange(4), 2, 0)),
         GENERATOR,
     ),
+    "downsample": (lambda out: few_images().downsample(4.0), r"^side .*\b4\.0"),
+    "downsample: text": (lambda out: few_images().downsample("4"), "^side .*'4'"),
+    "split_images: images": (
+        lambda out: nb.split_images("cifar10-sample", "20k/20k", np.random.default_rng(0)),
+        r"^images .*nb\.load_images.*'cifar10-sample'$",
+    ),
+    **{
+        f"split_images: {number!r}": (
+            lambda out, number=number: nb.split_images(few_images(), "20k/20k", np.random.default_rng(0), number),
+            f"^images_per_half .*{number!r}",
+        )
+        for number in (320.0, "320", True)
+    },
+    "image_batches: images": (
+        lambda out: next(nb.image_batches("cifar10-sample", [0], 1, torch.Generator())),
+        r"^images .*nb\.load_images",
+    ),
+    "image_batches: size": (lambda out: batch([0, 1], 1.5), r"^batch_size .*1\.5"),
+    "image_batches: size, text": (lambda out: batch([0, 1], "8"), "^batch_size .*'8'"),
+    "image_batches: mask": (lambda out: batch(np.ones(4, dtype=bool)), r"^rows .*bool.*\(4,\)$"),
+    "image_batches: floats": (lambda out: batch(np.arange(2.0)), r"^rows .*float64.*\(2,\)$"),
+    "image_batches: text": (lambda out: batch("01"), "^rows .*'01'$"),
+    "image_batches: a number": (lambda out: batch(1), r"^rows .*int64.*\(\)$"),
+    "image_batches: a missing row": (lambda out: batch([0, 4]), r"'few' .*\b4\b.*\b0 to 3$"),
+    "image_batches: a negative row": (lambda out: batch([0, -1]), r"'few' .*-1\b.*\b0 to 3$"),
+    "Augmentation: images": (lambda out: nb.Augmentation.of("cifar10-sample"), r"^images .*nb\.load_images"),
+    "Augmentation: crop": (lambda out: nb.Augmentation(crop=1.5), r"^crop .*1\.5$"),
+    "Augmentation: text": (lambda out: nb.Augmentation(crop="4"), "^crop .*'4'$"),
+    "Augmentation: flip": (lambda out: nb.Augmentation(flip="0.5"), r"^flip .*'0\.5'$"),
     "generator: Augmentation": (lambda out: nb.Augmentation()(torch.zeros(1, 8, 8, 3), 0), GENERATOR),
     "generator: Supernet": (lambda out: nb.Supernet(nb.search_space("s1"), generator=0), GENERATOR),
     "generator: build_network": (lambda out: nb.build_network(nb.search_space("s1")[0], generator=0), GENERATOR),

@@ -194,7 +194,7 @@ def setting_of(run: RunRecord, searched: RunRecord | None = None) -> Setting:
     if searched is not None:
         known, names = {**config, **{name: searched.config.get(name) for name in SIZE}}, (*SIZE, *OF_RANKING)
     elif isinstance(run, Study):
-        known, names = {**config, **run.shared_options}, (*SIZE, *OF_STUDY)
+        known, names = run.search_config, (*SIZE, *OF_STUDY)
     elif isinstance(run, ProxyTrainings):
         table = table_of(search_space(config["space"]), None).id
         return Setting(tuple((name, config.get(name)) for name in OF_PROXIES), table)

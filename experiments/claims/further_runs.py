@@ -8,16 +8,8 @@ import numpy as np
 
 from nasbench1shot1.experiments.claims.claim import MEASURED, PREDICTED, Row
 from nasbench1shot1.experiments.claims.evidence import Records, Setting, has_options
-from nasbench1shot1.experiments.claims.runs import (
-    POSITIVE,
-    Group,
-    Measure,
-    Place,
-    RunTest,
-    name_of,
-    regret,
-    title_of,
-)
+from nasbench1shot1.experiments.claims.measures import Measure, regret
+from nasbench1shot1.experiments.claims.runs import POSITIVE, Group, Place, RunTest, name_of, title_of
 from nasbench1shot1.experiments.claims.verdicts import (
     FEWEST_SEARCHES,
     LEVELS,
@@ -70,7 +62,7 @@ def final_correlation(criterion: str) -> Measure:
         rows = rows[at & (rows["criterion"] == criterion)].sort_values("budget")
         return np.array([rows["value"].iloc[-1] if len(rows) else np.nan], np.float64)
 
-    return measure
+    return Measure(measure)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,7 +83,7 @@ class CorrelationRange(RunTest):
 
     def measure_of(self, part: str) -> Measure:
         """Return the correlations over the epochs."""
-        return correlations_over_epochs
+        return Measure(correlations_over_epochs)
 
     def published(self, part: str) -> str:
         """Return the limits in words."""
@@ -128,6 +120,10 @@ def final_regret(run: RunRecord) -> Floats:
     return regret("final")(run)
 
 
+FINAL_REGRET = Measure(final_regret)
+"""The measure of the test regret at the end of a study or of a search."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Tuned(RunTest):
     """ "Tuned optimizers are better than with their defaults, and than a black-box optimizer".
@@ -162,7 +158,7 @@ class Tuned(RunTest):
 
     def measure_of(self, part: str) -> Measure:
         """Return the test regret at the end."""
-        return final_regret
+        return FINAL_REGRET
 
     def published(self, part: str) -> str:
         """Return the sign of the difference."""
@@ -178,8 +174,8 @@ class Tuned(RunTest):
                 for other, others in records.runs(figure, other_panel, other_curve).items():
                     if runs and _is_comparable(setting, other):
                         yield [
-                            _group(runs, setting, self.studies, curve),
-                            _group(others, other, figure, other_curve),
+                            Group.of(FINAL_REGRET, runs, setting, self.studies, curve),
+                            Group.of(FINAL_REGRET, others, other, figure, other_curve),
                         ]
 
     def _level(self, group: Group) -> Level:
@@ -200,10 +196,6 @@ def _is_comparable(study: Setting, other: Setting) -> bool:
     if study.table != other.table:
         return False
     return "scale" not in others or all(own[name] == others[name] for name in ("scale", "preset"))
-
-
-def _group(runs: Sequence[RunRecord], setting: Setting, figure: str, curve: str) -> Group:
-    return Group(np.concatenate([*map(final_regret, runs)]), runs, setting, figure, curve)
 
 
 # Proxy trainings ------------------------------------------------------------------------------------------------------
@@ -231,7 +223,7 @@ class ProxyGrowth(RunTest):
 
     def measure_of(self, part: str) -> Measure:
         """Return the validation errors of the proxies after the last epoch."""
-        return lambda run: np.asarray(run.validation_errors[:, -1], np.float64)  # type: ignore[attr-defined]
+        return Measure(lambda run: np.asarray(run.validation_errors[:, -1], np.float64))  # type: ignore[attr-defined]
 
     def published(self, part: str) -> str:
         """Return the sign of the difference."""

@@ -5,15 +5,15 @@ from itertools import product
 from math import nan
 from typing import Any
 
-from nasbench1shot1.experiments.black_box_studies import PUBLISHED, SPLITS
+from nasbench1shot1.experiments.accuracies import PUBLISHED, SPLITS
 from nasbench1shot1.experiments.claims.claim import Claim, Paper
 from nasbench1shot1.experiments.claims.further_runs import final_correlation
+from nasbench1shot1.experiments.claims.measures import accuracy_on
 from nasbench1shot1.experiments.claims.runs import (
     Mean,
     Ordering,
     Published,
     Share,
-    accuracy_on,
     ends_at,
     pairs,
     pairs_on,

@@ -6,7 +6,8 @@ from typing import Any
 
 from nasbench1shot1.experiments.claims.claim import Claim
 from nasbench1shot1.experiments.claims.further_runs import CorrelationRange, ProxyGrowth, Tuned
-from nasbench1shot1.experiments.claims.runs import Alike, Mean, Ordering, Positive, Published, pairs, regret, rise
+from nasbench1shot1.experiments.claims.measures import regret, rise
+from nasbench1shot1.experiments.claims.runs import Alike, Mean, Ordering, Positive, Published, pairs
 from nasbench1shot1.experiments.claims.tables import TableTest, counts
 
 SPACES = ("s1", "s2", "s3")

@@ -58,7 +58,8 @@ The tables below have a row for each part of a claim and each setting. The rules
   can confirm or refute orderings, but not numbers. Numbers require the setting of the paper.
 - A sample of a benchmark's architectures, predicted values, and runs with an option that the paper does not state can
   confirm a claim, but not refute it. Runs on a space or under a protocol that differs from the paper's can neither
-  confirm nor refute a claim.
+  confirm nor refute a claim. Below, "measured" means that a number depends only on measured values of the
+  benchmark table; "predicted" means that at least one of these values is predicted.
 """
 HEAD = (
     "| part | published | here | n | setting | verdict |",

@@ -5,15 +5,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from math import isnan, sqrt
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.black_box_search.record import BlackBoxStudy
-from nasbench1shot1.experiments.black_box_studies import accuracies_of
 from nasbench1shot1.experiments.claims.claim import MEASURED, PREDICTED, Row
 from nasbench1shot1.experiments.claims.evidence import Records, Setting, has_options, planned_seeds
+from nasbench1shot1.experiments.claims.measures import Lines, Measure, final_lines, regret, regret_on
 from nasbench1shot1.experiments.claims.verdicts import (
     FEWEST_SEARCHES,
     FEWEST_SEEDS,
@@ -35,9 +35,7 @@ from nasbench1shot1.experiments.claims.verdicts import (
 from nasbench1shot1.experiments.correlation.record import Ranking
 from nasbench1shot1.experiments.reproduction.figures.catalogue import FIGURES
 from nasbench1shot1.experiments.reproduction.figures.parts import DATA_SETS, LABELS, METHODS, Options
-from nasbench1shot1.experiments.reproduction.results.methods import measures
 from nasbench1shot1.experiments.rescoring import recorded_table
-from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.runs.record import RunRecord
 from nasbench1shot1.tuning.record import Study, best
@@ -47,77 +45,28 @@ RANKING_SCALES = ("full", "medium")
 """Scales at which searches can rank methods, according to the pilot study in docs/scales.md."""
 Place = tuple[str, str]
 """Panel and curve of a figure."""
-Measure = Callable[[RunRecord], Floats]
-"""Returns a value for each search of a run, in percent."""
-
-
-# Measures -------------------------------------------------------------------------------------------------------------
-
-
-def regret(kind: str) -> Measure:
-    """Return the measure of the test regret, as in `measures`: "final", "best_seen" or "anytime"."""
-
-    def measure(run: RunRecord) -> Floats:
-        if isinstance(run, BlackBoxStudy):
-            return 100 * run.final["test_regret"].to_numpy(np.float64)
-        return np.array([100 * measures(run.metrics)[kind]])
-
-    return measure
-
-
-def regret_on(dataset: str) -> Measure:
-    """Return the measure of the final test regret on one data set of the table."""
-
-    def measure(run: RunRecord) -> Floats:
-        own = dataset == run.config["dataset"]
-        lines = run.lines if isinstance(run, BlackBoxStudy) else run.lines[-1:]
-        values = [line["test_regret"] if own else line["other_datasets"][dataset]["test_regret"] for line in lines]
-        return 100 * np.array(values, np.float64)
-
-    return measure
-
-
-def accuracy_on(dataset: str, split: str) -> Measure:
-    """Return the measure of the final accuracy after full training on a data set and split ("validation", "test").
-
-    The measure raises InvalidInputError if the table that scored the run is not available.
-    """
-
-    def measure(run: RunRecord) -> Floats:
-        lines = run.lines if isinstance(run, BlackBoxStudy) else run.lines[-1:]
-        if (table := recorded_table(run)) is None:
-            raise InvalidInputError(
-                f"the table {run.config['table_id']}, which scored '{run.folder}', is not available: install it, or "
-                "remove this record"
-            )
-        frame = accuracies_of([Architecture.parse(line["architecture"]) for line in lines], table)
-        own = frame[(frame["dataset"] == dataset) & (frame["split"] == split)]
-        return 100 * own["accuracy"].to_numpy(np.float64)
-
-    return measure
-
-
-def rise(share: float) -> Measure:
-    """Return the measure of the rise of test regret from the epoch after a share of all epochs to the last epoch."""
-
-    def measure(run: RunRecord) -> Floats:
-        regrets = run.metrics["test_regret"].to_numpy(np.float64)
-        return np.array([100 * (regrets[-1] - regrets[round(share * (len(regrets) - 1))])])
-
-    return measure
-
-
-# Tests ----------------------------------------------------------------------------------------------------------------
 
 
 class Group(NamedTuple):
-    """The values of one curve at one setting, and where they come from."""
+    """The values of one curve at one setting, and where they come from.
+
+    Attributes:
+        values: the values of all runs.
+        runs, setting, figure, curve: where they come from.
+        lines: returns the lines of a run whose test values `values` depends on, as in `Measure`.
+    """
 
     values: Floats
     runs: Sequence[RunRecord]
     setting: Setting
     figure: str
     curve: str
+    lines: Callable[[RunRecord], Lines] = final_lines
+
+    @classmethod
+    def of(cls, measure: Measure, runs: Sequence[RunRecord], setting: Setting, figure: str, curve: str) -> "Group":
+        """Return the values of a measure."""
+        return cls(np.concatenate([*map(measure, runs)]), runs, setting, figure, curve, measure.lines)
 
     @property
     def is_black_box(self) -> bool:
@@ -131,13 +80,12 @@ class Group(NamedTuple):
 
     @property
     def is_predicted(self) -> bool:
-        """Whether a final test value, or a true error of a ranking, is predicted."""
+        """Whether one of the test values, or of the true errors of a ranking, is predicted."""
         if isinstance(self.runs[0], Ranking):
             return any(run.correlations["measured"].min() < 1 for run in self.runs if isinstance(run, Ranking))
         if isinstance(self.runs[0], Study):
             return not all(_is_incumbent_measured(run) for run in self.runs)
-        lines = [line for run in self.runs for line in (run.lines if self.is_black_box else run.lines[-1:])]
-        return not all(line["test_measured"] for line in lines)
+        return not all(line["test_measured"] for run in self.runs for line in self.lines(run))
 
 
 def _is_incumbent_measured(study: RunRecord) -> bool:
@@ -213,7 +161,7 @@ class RunTest(ABC):
                 found = [self._like(setting, own) for _, own in by_place]
                 if None not in found:
                     yield [
-                        Group(np.concatenate([*map(measure, own[of])]), own[of], of, figure, curve)
+                        Group.of(measure, own[of], of, figure, curve)
                         for of, (curve, own) in zip(found, by_place, strict=True)
                         if of is not None
                     ]
@@ -296,7 +244,9 @@ class Pair(NamedTuple):
         return f"{self.title}: {name_of(self.better)} better than {name_of(self.worse)}"
 
 
-def pairs(panels: Iterable[str], better: str, worse: Iterable[str], kind: str = "final") -> tuple[Pair, ...]:
+def pairs(
+    panels: Iterable[str], better: str, worse: Iterable[str], kind: Literal["final", "anytime"] = "final"
+) -> tuple[Pair, ...]:
     """Return pairs of one curve with each of several others, on several panels, by a kind of `regret`."""
     others = tuple(worse)
     return tuple(Pair(panel, better, other, regret(kind), title_of(panel)) for panel in panels for other in others)
@@ -420,7 +370,7 @@ class Share(RunTest):
 
     def measure_of(self, part: str) -> Measure:
         """Return 1 for runs that end in this way, and 0 for others."""
-        return lambda run: np.array([float(self.ends(run))])
+        return Measure(lambda run: np.array([float(self.ends(run))]))
 
     def published(self, part: str) -> str:
         """Return the published share."""

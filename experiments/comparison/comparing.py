@@ -206,7 +206,7 @@ def _comparison(
             space = search_space(every[0].configs[0]["space"]).name
             baseline = Baseline.of(space, scored_on, baseline.bounds, facts.dataset, goal.guide.metric)
         facts = facts._replace(table=scored_on.id)
-        goal = goal if goal.is_default else goal.on_table(scored_on, facts.dataset)
+        goal = goal.on_table(scored_on, facts.dataset)
     mean = mean_regret(every[0], scored_on, facts.dataset, goal, baseline)
     band = checked_spread(spread)
     return Comparison(contenders, axis, facts, goal, scored_on is not None, band, baseline, regrets, mean)

@@ -73,7 +73,7 @@ def comparison_figure(comparison: Comparison, colors: Colors | None = None, styl
             if (legend := axes.get_legend()) is not None:  # the figure has one legend of all curves
                 legend.remove()
             axes.xaxis.set_tick_params(labelbottom=True)
-        title = band_kinds(comparison, comparison.contenders) if has_bands(comparison) else ""
+        title = band_kinds(comparison.curves.values()) if has_bands(comparison) else ""
         return canvas.finish(_title(comparison), caption(comparison), legend=True, legend_title=title)
 
 
@@ -109,7 +109,7 @@ def draw_comparison(
     texts = {contender.label: legend_text(comparison, contender) for contender in contenders}
     draw_curves(comparison, axes, drawn, dict(zip(texts, looks, strict=True)), texts)
     has_band = has_bands(comparison)
-    title = band_kinds(comparison, [of for of in contenders if of.label in drawn]) if has_band else ""
+    title = band_kinds([comparison.curves[label] for label in drawn]) if has_band else ""
     axes.legend(frameon=False, title=title or None)
     return axes
 
@@ -186,8 +186,8 @@ def tasks_figure(tasks: Tasks, colors: Colors | None = None, style: AnyStyle | N
             if unused not in places:
                 unused.set_axis_off()
         title = f"{each.goal.title} on {counted(len(tasks), 'task')}, {over_text(each.over)}"
-        kinds = [band_kinds(own, own.contenders) for own in tasks.values() if has_bands(own)]
-        return canvas.finish(title, tasks_caption(tasks), legend=True, band=next(filter(None, kinds), ""))
+        banded = [curve for own in tasks.values() if has_bands(own) for curve in own.curves.values()]
+        return canvas.finish(title, tasks_caption(tasks), legend=True, band=band_kinds(banded))
 
 
 def _columns(tasks: Tasks) -> int:
@@ -257,14 +257,12 @@ def tasks_caption(tasks: Tasks) -> str:
     """Return the text below a figure of several tasks; as `caption`, for all of them."""
     each = next(iter(tasks.values()))
     references = dict.fromkeys(reference_text(own, "the panel's space") for own in tasks.values())
-    tests = dict.fromkeys(map(tests_text, tasks.values()))
     sentences = [
         f"{each.goal.title} of the preferred architecture; tables: {tables_text(tasks)}.",
         f"Regret: {'; '.join(references)}. Regrets of different panels are not comparable.",
         mean_text(tasks),
         *texts_per_task(tasks, _details),
-        *tests,
-        *texts_per_task(tasks, lambda own: [untested_text(own)]),
+        *texts_per_task(tasks, lambda own: [tests_text(own), untested_text(own)]),
     ]
     return "\n".join(filter(None, sentences))
 
@@ -443,7 +441,7 @@ def _bands(comparison: Comparison) -> str:
         return "One run per curve."
     if not has_bands(comparison):
         return NO_BANDS
-    return f"Lines and bands: {band_kinds(comparison, comparison.contenders)} over n runs."
+    return f"Lines and bands: {band_kinds(comparison.curves.values())} over n runs."
 
 
 def _has_zero(comparison: Comparison) -> bool:

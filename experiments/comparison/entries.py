@@ -67,7 +67,8 @@ class Entry(ABC):
     """A run, a group of seeds or a study in a comparison.
 
     Attributes:
-        folder: folder of the run.
+        folder: folder of the run; for a trajectory without a folder of its own, the file or the label of its
+            trainings.
         kind: kind of run, in words.
         AXES: supported horizontal axes.
         FAMILY: the kind of method, which legends name in comparisons of several kinds.
@@ -181,7 +182,8 @@ class Entry(ABC):
     @property
     def baselines(self) -> dict[str, Baseline | None]:
         """The bounds of the run's searches and their baseline, by folder; None for searches without bounds."""
-        return {str(self.folder): Baseline.from_config(config, self.folder / CONFIG) for config in self.configs}
+        own = self.folders[0]  # unlike the label of a trajectory, never that of another run
+        return {str(own): Baseline.from_config(config, own / CONFIG) for config in self.configs}
 
     def check_known(self, what: str, values: Floats, config: Mapping[str, Any]) -> Floats:
         """Return values; raises InvalidInputError if one is NaN, unless the run's table may lack architectures."""
@@ -367,7 +369,7 @@ class BlackBoxEntry(Entry):
     @classmethod
     def from_study(cls, study: BlackBoxStudy) -> Self:
         """Return the entry of a study."""
-        return cls(study.folder, BlackBoxStudy.KIND, study)
+        return cls(Path(study.source), BlackBoxStudy.KIND, study)
 
     @property
     def configs(self) -> Sequence[Mapping[str, Any]]:
@@ -377,7 +379,8 @@ class BlackBoxEntry(Entry):
     @property
     def folders(self) -> list[Path]:
         """See `Entry`."""
-        return [self.folder, *(part.folder for part in self.study.ranges if part.folder != self.folder)]
+        own = self.study.folder
+        return [own, *(part.folder for part in self.study.ranges if part.folder != own)]
 
     @property
     def axes(self) -> tuple[Over, ...]:
@@ -387,8 +390,7 @@ class BlackBoxEntry(Entry):
     @property
     def progress(self) -> str | None:
         """See `Entry`."""
-        done, all_ = len(self.study.lines), self.study.config["repeats"]
-        return None if self.study.is_finished else f"{done:,} of {all_:,} searches"
+        return None if self.study.is_finished else self.study.progress
 
     @property
     def goal(self) -> Goal:
@@ -508,7 +510,7 @@ class TuningEntry(Entry):
     @property
     def progress(self) -> str | None:
         """See `Entry`."""
-        return None if self.study.is_finished else counted(len(self.study.lines), "observation")
+        return None if self.study.is_finished else self.study.progress
 
     def no_result_error(self) -> InvalidInputError:
         """See `Entry`; all searches of a finished study may have failed."""

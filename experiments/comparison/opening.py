@@ -91,10 +91,10 @@ def _check_different(entries: Sequence[Entry]) -> None:
     for entry in entries:
         for folder in entry.folders:
             if other := seen.get(folder.resolve()):
-                within = (
-                    "" if folder in (entry.folder, other.folder) and entry.kind == other.kind else " with its group"
-                )
-                raise InvalidInputError(f"'{folder}' is given twice{within}: give each run once")
+                own, others = entry.folders[0], other.folders[0]
+                within = "" if folder in (own, others) and entry.kind == other.kind else " with its group"
+                named = entry.folder if folder == own else folder
+                raise InvalidInputError(f"'{named}' is given twice{within}: give each run once")
         seen |= {folder.resolve(): entry for folder in entry.folders}
 
 

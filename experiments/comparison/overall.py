@@ -75,29 +75,15 @@ class AverageRanks:
         found = friedmanchisquare(*self.ranks.to_numpy(np.float64).T)
         return float(found.statistic), float(found.pvalue)
 
-    @property
-    def _standard_error(self) -> float:
-        tasks, methods = self.ranks.shape
-        return float(np.sqrt(methods * (methods + 1) / (6 * tasks)))
-
     @cached_property
     def critical_difference(self) -> float:
         """The difference of average ranks from which on Nemenyi's test calls it significant (at 5 %)."""
         from scipy.stats import studentized_range  # type: ignore[attr-defined]
 
-        quantile = studentized_range.ppf(1 - SIGNIFICANT, self.ranks.shape[1], np.inf)
-        return float(quantile / np.sqrt(2) * self._standard_error)
-
-    @cached_property
-    def nemenyi(self) -> pandas.DataFrame:
-        """The p-value of Nemenyi's test for each pair of methods; 1 on the diagonal."""
-        from scipy.stats import studentized_range  # type: ignore[attr-defined]
-
-        averages = self.ranks.mean().to_numpy(np.float64)
-        statistic = np.abs(averages[:, None] - averages[None, :]) / self._standard_error * np.sqrt(2)
-        p = studentized_range.sf(statistic, len(averages), np.inf)
-        np.fill_diagonal(p, 1.0)
-        return pandas.DataFrame(p, self.ranks.columns, self.ranks.columns)
+        tasks, methods = self.ranks.shape
+        quantile = studentized_range.ppf(1 - SIGNIFICANT, methods, np.inf)
+        standard_error = np.sqrt(methods * (methods + 1) / (6 * tasks))
+        return float(quantile / np.sqrt(2) * standard_error)
 
     @property
     def is_significant(self) -> bool:

@@ -1,13 +1,14 @@
 """Pictures of final regrets: distributions on each task, and critical differences and profiles over all tasks."""
 
 from collections.abc import Mapping
+from math import ceil
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from nasbench1shot1.black_box_search.goal import Goal
 from nasbench1shot1.display.axes import ZERO_NOTE, label_log_axis
-from nasbench1shot1.display.canvas import Canvas, text_width
+from nasbench1shot1.display.canvas import Canvas, broken, text_width
 from nasbench1shot1.display.colours import MOST_BANDS, Colors, literal
 from nasbench1shot1.display.curves import Banded, draw_curve
 from nasbench1shot1.display.style import AnyStyle, checked_style, tone
@@ -27,12 +28,15 @@ from nasbench1shot1.ground.text import number_range
 
 if TYPE_CHECKING:
     import pandas
+    from numpy.typing import NDArray
 
     from nasbench1shot1.display.axes import Axes, Figure
 
 BAR, GAP, SPARE = 3.0, 0.55, 0.15
 """Width of the bars of a critical-difference diagram in points, distance of its lines in units of the axes, and space
 at both sides in inches."""
+RANK_AXIS = 0.2
+"""Minimum width of the axis of ranks in a critical-difference diagram, relative to the diagram."""
 
 
 def _unfinished(found: TaskComparison) -> list[str]:
@@ -53,12 +57,12 @@ def critical_difference_figure(
 
     Raises InvalidInputError if there are no average ranks (`TaskComparison.average_ranks`).
     """
-    ranks = found.average_ranks()
-    methods, looks = len(ranks.averages), method_looks(found.tasks, colors)
-    height = 0.7 + 0.19 * (-(-methods // 2) + 1 + len(ranks.groups))
-    with Canvas(panel=(6.4, height), style=style) as canvas:
-        size = checked_style(style).points("legend.fontsize")
-        _draw_ranks(canvas.axes[0], ranks, looks, size, canvas.figure.get_figwidth() - SPARE)
+    ranks, looks = found.average_ranks(), method_looks(found.tasks, colors)
+    with Canvas(style=style) as canvas:
+        size, inches = checked_style(style).points("legend.fontsize"), canvas.figure.get_figwidth() - SPARE
+        names = _names_at_sides(ranks, size, inches)
+        lines = 1 + len(ranks.groups) + max(_lines_of(side).sum() for side in names)
+        _draw_ranks(canvas.axes[0], ranks, names, looks, size, inches)
         statistic, p = ranks.friedman
         tasks = ", ".join(found.tasks)
         each = next(iter(found.tasks.values()))
@@ -73,42 +77,75 @@ def critical_difference_figure(
                 *_unfinished(found),
             ]
         )
-        return canvas.finish(f"Average ranks over {len(found.tasks)} tasks", caption, height=height)
+        return canvas.finish(f"Average ranks over {len(found.tasks)} tasks", caption, height=0.7 + 0.19 * lines)
+
+
+def _names_at_sides(ranks: AverageRanks, size: float, inches: float) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the names at the left and at the right of a diagram, from top to bottom, by label.
+
+    Names for which the axis of ranks leaves too little space are wrapped.
+    """
+    labels = list(ranks.averages.index)
+    sides = labels[: -(-len(labels) // 2)], labels[: -(-len(labels) // 2) - 1 : -1]
+    space = (1 - RANK_AXIS) * inches - 2 * _beside_names(ranks, size)
+    wide = [max((text_width(label, size) for label in side), default=0.0) for side in sides]
+    left, right = (
+        {label: broken(label, max(space / 2, space - other), size) for label in side}
+        for side, other in zip(sides, reversed(wide), strict=True)
+    )
+    return left, right
+
+
+def _beside_names(ranks: AverageRanks, size: float) -> float:
+    """Return the width in inches of what is beside a name: the average rank, and the spaces around both."""
+    return max(text_width(f"{average:.2f}", size) for average in ranks.averages) + 3 * text_width("0", size)
+
+
+def _lines_of(names: Mapping[str, str]) -> "NDArray[np.int_]":
+    """Return the number of lines of each name."""
+    return np.array([name.count("\n") + 1 for name in names.values()])
 
 
 def _draw_ranks(
-    axes: "Axes", ranks: AverageRanks, looks: dict[str, dict[str, Any]], size: float, inches: float
+    axes: "Axes",
+    ranks: AverageRanks,
+    names: tuple[Mapping[str, str], Mapping[str, str]],
+    looks: dict[str, dict[str, Any]],
+    size: float,
+    inches: float,
 ) -> None:
-    """Draw an axis of ranks, a line and a label for each method, and the bars, on axes that end at the labels.
+    """Draw an axis of ranks, a line and a name for each method, and the bars, on axes that end at the names.
 
     Args:
         axes: the axes to draw on.
         ranks: the ranks.
+        names: the names at the left and at the right from top to bottom, by label.
         looks: arguments of `Axes.plot` of each method.
         size: font size in points.
         inches: width of the axes.
     """
     averages, worst = ranks.averages, ranks.ranks.shape[1]
-    left = list(averages.index[: -(-worst // 2)])
-    labels = {
-        label: f" {label}  {average:.2f} " if label in left else f" {average:.2f}  {label} "
-        for label, average in averages.items()
-    }
     top, below, stub = 1.0, GAP * (len(ranks.groups) + 1), 0.05 * (worst - 1)
-    before = max(text_width(labels[label], size) for label in left)
-    after = max((text_width(text, size) for label, text in labels.items() if label not in left), default=0.0)
-    inch = (worst - 1 + 2 * stub) / max(inches - before - after, 0.2 * inches)
+    space, beside = text_width("0", size), _beside_names(ranks, size)
+    before, after = (
+        beside + max(text_width(line, size) for name in side.values() for line in name.split("\n")) for side in names
+    )
+    inch = (worst - 1 + 2 * stub) / max(inches - before - after, RANK_AXIS * inches)
     axes.plot([1, worst], [top, top], color=tone("black"), linewidth=1)
+    step = ceil(inch * (text_width(str(worst), size) + space / 2))  # of ranks whose numbers do not overlap
     for rank in range(1, worst + 1):
         axes.plot([rank, rank], [top, top + 0.15], color=tone("black"), linewidth=1)
-        axes.text(rank, top + 0.25, str(rank), ha="center", va="bottom", fontsize=size)
-    for place, (label, average) in enumerate(averages.items()):
-        is_left = label in left
-        line = place if is_left else worst - 1 - place
-        height, end = top - below - GAP * line, 1 - stub if is_left else worst + stub
-        color = tone(looks[str(label)]["color"])
-        axes.plot([average, average, end], [top, height, height], color=color, linewidth=1.2, solid_joinstyle="miter")
-        axes.text(end, height, literal(labels[label]), ha="right" if is_left else "left", va="center", fontsize=size)
+        if (rank - 1) % step == 0:
+            axes.text(rank, top + 0.25, str(rank), ha="center", va="bottom", fontsize=size)
+    for side, end, outwards in zip(names, (1 - stub, worst + stub), (-1, 1), strict=True):
+        align: Any = {"ha": "right" if outwards < 0 else "left", "va": "center", "fontsize": size}
+        lines = _lines_of(side)
+        for label, line in zip(side, np.cumsum(lines) - (lines + 1) / 2, strict=True):
+            average, height, color = averages[label], top - below - GAP * line, tone(looks[label]["color"])
+            ends = [average, average, end]
+            axes.plot(ends, [top, height, height], color=color, linewidth=1.2, solid_joinstyle="miter")
+            axes.text(end + outwards * space * inch, height, f"{average:.2f}", **align)
+            axes.text(end + outwards * (beside - space) * inch, height, literal(side[label]), **align)
     for number, group in enumerate(ranks.groups):
         ends = [averages[group[0]] - 0.03, averages[group[-1]] + 0.03]
         height = top - GAP * (number + 0.7)
@@ -117,7 +154,7 @@ def _draw_ranks(
     axes.errorbar(1 + length / 2, height, xerr=length / 2, color=tone("black"), capsize=3, linewidth=1)
     axes.text(1 + length / 2, height + 0.15, f"CD = {length:.2f}", ha="center", va="bottom", fontsize=size)
     axes.set_xlim(1 - stub - before * inch, max(worst + stub + after * inch, 1 + length))
-    axes.set_ylim(top - below - GAP * len(left), height + 0.7)
+    axes.set_ylim(top - below - GAP * max(_lines_of(side).sum() for side in names), height + 0.7)
     axes.set_axis_off()
 
 

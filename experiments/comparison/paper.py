@@ -264,12 +264,11 @@ def _caption(tasks: Tasks, is_of_tasks: bool, ranks: AverageRanks | None = None)
         *([] if is_of_tasks else [_common_sentence(tasks), _anytime_sentence(tasks)]),
         *texts_per_task(tasks, lambda own: [different_settings_text(own)]),
         *remarks(tasks),
-        *dict.fromkeys(map(_marks_sentence, own)),
-        *texts_per_task(tasks, lambda own: [untested_text(own)]),
+        *texts_per_task(tasks, lambda own: [_marks_sentence(own), untested_text(own)]),
         _ranks_sentence(ranks) if ranks else "",
         f"Benchmark table: {tables_text(tasks, with_curves=not is_of_tasks)}. {_references(tasks)}",
         *_bounds(tasks),
-        *dict.fromkeys(progress_text(comparison) for comparison in own),
+        *texts_per_task(tasks, lambda own: [progress_text(own)]),
     ]
     return " ".join(filter(None, sentences))
 

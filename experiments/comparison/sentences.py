@@ -1,15 +1,15 @@
 """Sentences about a comparison that captions, tables and the text for a paper share."""
 
 import importlib.metadata
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 import numpy as np
 
 from nasbench1shot1.display.colours import MOST_BANDS
-from nasbench1shot1.display.curves import FEWEST_FOR_INTERVAL, RESAMPLES, describe_band, span
+from nasbench1shot1.display.curves import FEWEST_FOR_INTERVAL, RESAMPLES, Pooled, describe_band, span
 from nasbench1shot1.experiments.comparison.entries import CLOCKS, EPOCHS, SIMULATED_TIME, Entry
 from nasbench1shot1.experiments.comparison.rank_tests import FEWEST
-from nasbench1shot1.experiments.comparison.statistics import END, Comparison, Contender, Test, sources_text
+from nasbench1shot1.experiments.comparison.statistics import END, Comparison, Test, sources_text
 from nasbench1shot1.ground.errors import in_words
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.tables.references import PRESENT
@@ -210,17 +210,18 @@ def statistics_text(tasks: Mapping[str, Comparison]) -> str:
 
 def _figures_texts(comparison: Comparison) -> list[str]:
     """Return a sentence about what the figure of a comparison shows; none if no method has several runs."""
-    kinds = band_kinds(comparison, comparison.contenders)
+    kinds = band_kinds(comparison.curves.values())
     if not has_bands(comparison):
         kinds = f"mean, without bands, because there are more than {counted(MOST_BANDS, 'curve')}"
     return [f"Figures show the {kinds}."] if kinds else []
 
 
-def band_kinds(comparison: Comparison, contenders: Sequence[Contender]) -> str:
-    """Return what the curves and bands of some runs show; empty if none has a band."""
-    counts = [len(contender.repetitions) for contender in contenders]
-    is_cut = any(comparison.curves[contender.label].is_cut for contender in contenders)
-    return describe_band(comparison.spread, counts, None, is_cut=is_cut)
+def band_kinds(curves: Collection[Pooled]) -> str:
+    """Return what curves with an equal kind of spread and their bands show; empty if none has a band."""
+    if all(curve.runs == 1 for curve in curves):
+        return ""
+    spread, is_cut = next(iter(curves)).spread, any(curve.is_cut for curve in curves)
+    return describe_band(spread, [curve.runs for curve in curves], None, is_cut=is_cut)
 
 
 def has_bands(comparison: Comparison) -> bool:

@@ -119,12 +119,12 @@ class Pairing:
 
     @property
     def criteria(self) -> Sequence[str]:
-        """Return the names of the criteria that apply to the predictor."""
+        """The names of the criteria that apply to the predictor."""
         return OF_PROBABILITY if self.predictor == "probability" else tuple(CRITERIA)
 
     @property
     def labels(self) -> tuple[str, str]:
-        """Return the names of both sides in messages."""
+        """The names of both sides in messages."""
         return LABELS[self.predictor], f"{self.split} errors after {self.budget} epochs"
 
     def scopes(self) -> dict[str, NDArray[np.bool_]]:

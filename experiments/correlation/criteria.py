@@ -139,14 +139,12 @@ class Criterion:
     Args:
         name: the name in files, such as "spearman" or "p@5".
         label: the label of plot axes.
-        larger_is_better: whether a perfect prediction gives the largest value.
         limits: the smallest and the largest possible value.
         measure: function that computes the value.
     """
 
     name: str
     label: str
-    larger_is_better: bool
     limits: tuple[float, float]
     measure: Callable[[Comparison], float]
 
@@ -229,18 +227,18 @@ def _all_criteria() -> list[Criterion]:
         ),
     }
     top_k = {
-        "p": ("precision at top {} %", True, _precision),
-        "br": ("best true rank in predicted top {} %, as a share of all", False, _best_rank),
-        "wr": ("worst true rank in predicted top {} %, as a share of all", False, _worst_rank),
+        "p": ("precision at top {} %", _precision),
+        "br": ("best true rank in predicted top {} %, as a share of all", _best_rank),
+        "wr": ("worst true rank in predicted top {} %, as a share of all", _worst_rank),
     }
     return [
-        *(Criterion(name, label, True, (-1.0, 1.0), measure) for name, (label, measure) in correlations.items()),
+        *(Criterion(name, label, (-1.0, 1.0), measure) for name, (label, measure) in correlations.items()),
         *(
-            Criterion(f"{name}@{percent}", label.format(percent), larger, (0.0, 1.0), partial(measure, per_mille))
-            for name, (label, larger, measure) in top_k.items()
+            Criterion(f"{name}@{percent}", label.format(percent), (0.0, 1.0), partial(measure, per_mille))
+            for name, (label, measure) in top_k.items()
             for percent, per_mille in TOP_SHARES.items()
         ),
-        Criterion("regret", "regret of the architecture predicted best", False, (0.0, float("inf")), _regret),
+        Criterion("regret", "regret of the architecture predicted best", (0.0, float("inf")), _regret),
     ]
 
 

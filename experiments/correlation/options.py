@@ -9,9 +9,8 @@ from typing import Annotated, Any, Literal
 from nasbench1shot1.display.options import PictureOptions
 from nasbench1shot1.ground.errors import InvalidInputError, alternatives, quoted_option, value_of
 from nasbench1shot1.ground.files import as_path
-from nasbench1shot1.runs.folder import COMMON
-from nasbench1shot1.runs.machine import Device, default_threads, resolve_device
-from nasbench1shot1.runs.options import Form, Range, TableName, check_ranges, make_options, options_to_record
+from nasbench1shot1.runs.machine import Device, resolve_device, resolve_threads
+from nasbench1shot1.runs.options import Form, OptionRecord, Range, TableName, check_ranges, make_options
 from nasbench1shot1.supernets.presets import PRESETS, BatchNormMode
 from nasbench1shot1.tables.bounds import BoundOptions
 from nasbench1shot1.tables.names import resolve_table_name
@@ -22,7 +21,7 @@ PRECISION = 0.95
 
 
 @dataclass(frozen=True, kw_only=True)
-class RankingOptions(PictureOptions, BoundOptions):
+class RankingOptions(PictureOptions, BoundOptions, OptionRecord):
     """The options of `nb.correlate`. `resolved` replaces None by a value that depends on the machine or the preset.
 
     With bounds, only architectures within them are ranked. By default, the bounds of the search apply.
@@ -66,7 +65,7 @@ class RankingOptions(PictureOptions, BoundOptions):
             batch_norm=self.batch_norm or PRESETS[self.preset].evaluation_batch_norm,
             table=resolve_table_name(self.table),
             device=resolve_device(self.device),
-            threads=default_threads() if self.threads is None else self.threads,
+            threads=resolve_threads(self.threads),
         )
         check_ranges(options)
         image_count(options.images)
@@ -74,14 +73,6 @@ class RankingOptions(PictureOptions, BoundOptions):
             _integers("budgets", options.budgets)
         _ = options.bounds  # raises if they cannot be read
         return options
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return all options by name, for JSON."""
-        return options_to_record(self)
-
-    def sections(self) -> dict[str, dict[str, Any]]:
-        """Return the options by section of config.json."""
-        return {COMMON: self.as_dict()}
 
 
 def ranking_options(given: Mapping[str, Any]) -> RankingOptions:

@@ -14,6 +14,7 @@ from nasbench1shot1.experiments.correlation.options import RankingOptions
 from nasbench1shot1.ground.csv_floats import exact_floats
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError
 from nasbench1shot1.ground.files import blocked_error, open_regular, read_npz, sha256
+from nasbench1shot1.ground.text import counted
 from nasbench1shot1.one_shot_search.record import Run, open_search
 from nasbench1shot1.registry import check_trusted, one_shot, search_space
 from nasbench1shot1.runs.folder import CONFIG, SUMMARY, damaged_file_error
@@ -51,7 +52,7 @@ FACTS = {
 }
 """Fields of config.json besides the options, with their types: the data of the ranking."""
 AUTO_IMAGES = "auto_images"
-"""Field of config.json and summary.json for the option `images="auto"`: `planning.AutoImages.as_dict`."""
+"""Field of config.json and summary.json for the option `images="auto"`: `expectation.AutoImages.as_dict`."""
 COLUMNS = {"numbers": np.int64, "errors": np.float32, "losses": np.float32, "image_rows": np.int64}
 BLOCK_COLUMNS = {"errors": np.float32, "losses": np.float32}
 """Arrays of the two files of an epoch, with their types."""
@@ -95,6 +96,7 @@ class Ranking(RunRecord):
     KIND, COMMAND, FIELDS, OPTIONS, FACTS = "ranking", "correlate", FIELDS, RankingOptions, FACTS
 
     PICTURE = SCATTER
+    FILES = ("epoch-*.npz", "blocks-*.npz", CORRELATIONS, RELIABILITY, SCATTER, BY_EPOCH)
     DRAWING = "nasbench1shot1.experiments.correlation.drawing:draw_ranking"
 
     @property
@@ -106,6 +108,9 @@ class Ranking(RunRecord):
         epochs = self.config["evaluated_epochs"]
         word = "epoch" if len(epochs) == 1 else "epochs"
         return f"{self.config['optimizer']} on {self.config['space']}, {word} {', '.join(map(str, epochs))}"
+
+    def _progress(self, recorded: int) -> str:
+        return f"{recorded} of {counted(len(self.config['evaluated_epochs']), 'epoch')}"
 
     def _result(self, summary: Mapping[str, Any]) -> str:
         last = self.config["evaluated_epochs"][-1]
@@ -125,12 +130,12 @@ class Ranking(RunRecord):
 
     @cached_property
     def options(self) -> RankingOptions:
-        """Return the recorded options."""
+        """The recorded options."""
         return recorded_options(RankingOptions, self.config, self.folder / CONFIG)
 
     @cached_property
     def run(self) -> Run:
-        """Open the search that was ranked: at its recorded path or, if it was moved, the folder that holds the ranking.
+        """The search that was ranked: at its recorded path or, if it was moved, the folder that holds the ranking.
 
         Raises InvalidInputError if neither is a search.
         """
@@ -140,13 +145,13 @@ class Ranking(RunRecord):
 
     @cached_property
     def space(self) -> OneShotSpace:
-        """Return the search space; raises InvalidInputError if it belongs to a module that is not imported."""
+        """The search space; raises InvalidInputError if it belongs to a module that is not imported."""
         check_trusted("search_spaces", "space", self.config["space"], self.folder / CONFIG)
         return one_shot(search_space(self.config["space"]))
 
     @property
     def scored_epochs(self) -> list[int]:
-        """Return the epochs evaluated so far: all of `evaluated_epochs` if the ranking is finished."""
+        """The epochs evaluated so far: all of `evaluated_epochs` if the ranking is finished."""
         done = {line["epoch"] for line in self.lines}
         return [epoch for epoch in self.config["evaluated_epochs"] if epoch in done]
 
@@ -186,12 +191,12 @@ class Ranking(RunRecord):
 
     @cached_property
     def correlations(self) -> "pandas.DataFrame":
-        """Return the content of correlations.csv; raises UserError for a ranking that is not finished."""
+        """The content of correlations.csv; raises UserError for a ranking that is not finished."""
         return self._frame(CORRELATIONS)
 
     @cached_property
     def reliability(self) -> "pandas.DataFrame":
-        """Return the content of reliability.csv; raises UserError for a ranking that is not finished."""
+        """The content of reliability.csv; raises UserError for a ranking that is not finished."""
         return self._frame(RELIABILITY)
 
     def _frame(self, name: str) -> "pandas.DataFrame":

@@ -60,7 +60,7 @@ class EpochInProgress:
 
     @property
     def is_done(self) -> bool:
-        """Return whether every architecture is evaluated."""
+        """Whether every architecture is evaluated."""
         return self.done == len(self.numbers)
 
 
@@ -101,22 +101,22 @@ class RankingState:
 
     @property
     def epoch(self) -> int:
-        """Return the epoch to evaluate now."""
+        """The epoch to evaluate now."""
         return self.epochs[self.recorded]
 
     @property
     def is_relaxed(self) -> bool:
-        """Return whether the search trained mixtures (DARTS, GDAS, PC-DARTS, SNAS)."""
+        """Whether the search trained mixtures (DARTS, GDAS, PC-DARTS, SNAS)."""
         return self._method.is_relaxed
 
     @property
     def learns_parameters(self) -> bool:
-        """Return whether the search learned Λ, so that the probability is a predictor."""
+        """Whether the search learned Λ, so that the probability is a predictor."""
         return self._method.learns_parameters
 
     @cached_property
     def _method(self) -> OneShotOptimizer:
-        """Return the optimizer of the run in its initial state."""
+        """The optimizer of the run in its initial state."""
         return untrained_method(self.run)
 
     def numbers(self, epoch: int) -> Indices:
@@ -139,7 +139,7 @@ class RankingState:
 
     @property
     def blocks(self) -> int:
-        """Return the number of blocks of images."""
+        """The number of blocks of images."""
         return min(BLOCKS, len(self.rows))
 
     def architectures(self, numbers: Indices) -> list[Architecture]:

@@ -50,27 +50,27 @@ class Truth:
 
     @property
     def place(self) -> Place:
-        """Return the budget and the split."""
+        """The budget and the split."""
         return self.budget, self.split
 
     @property
     def has_measurement(self) -> NDArray[np.bool_]:
-        """Return whether each architecture has a measurement, (A,)."""
+        """Whether each architecture has a measurement, (A,)."""
         return ~np.isnan(self.measurements)
 
     @property
     def measured(self) -> NDArray[np.bool_]:
-        """Return whether each true error is a measurement rather than an estimate, (A,)."""
+        """Whether each true error is a measurement rather than an estimate, (A,)."""
         return self.has_measurement & self.keeps_measurements
 
     @property
     def known(self) -> NDArray[np.bool_]:
-        """Return whether each architecture has a true error, (A,)."""
+        """Whether each architecture has a true error, (A,)."""
         return ~np.isnan(self.errors)
 
     @property
     def measured_share(self) -> float:
-        """Return the fraction of the known errors that are measured."""
+        """The fraction of the known errors that are measured."""
         return float(self.measured[self.known].mean())
 
 

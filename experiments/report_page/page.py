@@ -53,7 +53,6 @@ from nasbench1shot1.experiments.report_page.trainings import SPLITS, Trainings, 
 from nasbench1shot1.ground.errors import UserError, flag, in_words
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.tables.names import bundled_tables
-from nasbench1shot1.tuning.record import SEARCH_OPTIONS, Study
 
 FOLDER = "nasbench1shot1.experiments.report_page"
 SCRIPTS = ("base.js", "plot.js", "charts.js", "scatter.js", "cells.js", "page.js")
@@ -301,12 +300,10 @@ def _options(subject: Subject) -> dict[str, Any]:
         return dict(subject.config)
     found = {
         name: value
-        for name, value in subject.records[0].config.items()
-        if name != SEARCH_OPTIONS and (name != "seed" or subject.record is subject.records[0])
+        for name, value in subject.records[0].search_config.items()
+        if name != "seed" or subject.record is subject.records[0]
     }
-    shared = subject.records[0].shared_options if isinstance(subject.records[0], Study) else {}
-    seeds = {"seeds": subject.config["seeds"]} if "seeds" in subject.config else {}
-    return {**found, **seeds, **shared}
+    return {**found, "seeds": subject.config["seeds"]} if "seeds" in subject.config else found
 
 
 def _versions(subject: Subject) -> dict[str, str]:

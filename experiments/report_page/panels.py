@@ -30,7 +30,7 @@ from nasbench1shot1.experiments.comparison.opening import check_comparable, sepa
 from nasbench1shot1.experiments.comparison.statistics import final_source, sources_text
 from nasbench1shot1.experiments.report_page.subjects import Subject
 from nasbench1shot1.experiments.rescoring import difference, recorded_table
-from nasbench1shot1.ground.errors import InvalidInputError, UserError
+from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.one_shot_search.regret_curve import MEAN_LOOK, mean_name
 from nasbench1shot1.reference_points import NO_REGRETS, Asked, MarkedRegrets, marked_regrets
@@ -38,7 +38,6 @@ from nasbench1shot1.registry import search_space, table_of_run
 from nasbench1shot1.runs.folder import CONFIG
 from nasbench1shot1.tables.references import Reference
 from nasbench1shot1.tables.table import Table
-from nasbench1shot1.tuning.record import Study
 
 AXES: Mapping[Over, tuple[str, str]] = {
     EPOCHS: ("Epochs", "epochs"),
@@ -94,8 +93,7 @@ class Scoring:
         """Return the table for the architectures of a run; None for the recorded regrets."""
         if self.table is None and self.reference is None:
             return None
-        options = {**entry.configs[0], **(entry.run.shared_options if isinstance(entry.run, Study) else {})}
-        return table_of_run(options, entry.folder / CONFIG, self.table, self.reference)
+        return table_of_run(entry.run.search_config, entry.folder / CONFIG, self.table, self.reference)
 
 
 @dataclass(frozen=True, eq=False)
@@ -298,14 +296,9 @@ def _panel(key: Key, subjects: Sequence[Subject], scoring: Scoring, table: Table
     entries = [of.entry for of in subjects if of.entry]
     drawn = [Drawn(of, _traces(of.entry, table)) for of in subjects if of.entry]
     goal = entries[0].goal
-    if table is not None and not goal.is_default:
+    if table is not None:
         goal = goal.on_table(table, key.dataset)
-    behind = table
-    if table is None:
-        try:
-            behind = recorded_table(entries[0].run)
-        except UserError:
-            behind = None
+    behind = recorded_table(entries[0].run) if table is None else table
     marked = marked_regrets(scoring.mark, behind, entries[0].run)
     return Panel(key, drawn, goal, scoring, behind, marked)
 

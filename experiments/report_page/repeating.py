@@ -14,7 +14,7 @@ from nasbench1shot1.cell_training.record import Training
 from nasbench1shot1.display.options import PICTURES
 from nasbench1shot1.experiments.correlation.options import RankingOptions, ranking_options
 from nasbench1shot1.experiments.correlation.record import Ranking
-from nasbench1shot1.ground.errors import UserError, flag
+from nasbench1shot1.ground.errors import UserError, flag, shell_word
 from nasbench1shot1.one_shot_search.group import SearchGroup
 from nasbench1shot1.one_shot_search.options import SearchConfig, search_options
 from nasbench1shot1.one_shot_search.record import Run
@@ -236,5 +236,5 @@ def _option(switches: set[str], name: str, value: object) -> str:
 
 def report_command(folders: Sequence[Path], file: Path, options: Mapping[str, object]) -> str:
     """Return the command that writes a report of some runs, in place of an earlier one."""
-    words = " ".join(shlex.quote(str(folder)) for folder in folders)
+    words = " ".join(map(shell_word, folders))
     return f"nb1shot1 report {words} {_options({'html': file, **options, 'overwrite': True}, {'overwrite'})}"

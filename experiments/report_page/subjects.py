@@ -17,6 +17,7 @@ from nasbench1shot1.ground.text import counted
 from nasbench1shot1.jobs.job import is_finished
 from nasbench1shot1.one_shot_search.group import SearchGroup
 from nasbench1shot1.one_shot_search.record import SearchRecord
+from nasbench1shot1.runs.group import RunGroup
 from nasbench1shot1.runs.opening import open_run
 from nasbench1shot1.runs.record import RunRecord
 from nasbench1shot1.tuning.record import Study
@@ -50,7 +51,7 @@ class Subject:
     @cached_property
     def records(self) -> Sequence[RunRecord]:
         """The records with a config.json: those of the searches or trainings of a group that have begun, or the run."""
-        if isinstance(self.record, SearchGroup | TrainingGroup):
+        if isinstance(self.record, RunGroup):
             return self.record.runs
         return [self.record]
 
@@ -76,7 +77,7 @@ class Subject:
     @property
     def config(self) -> Mapping[str, Any]:
         """The options of the run; for a group, those that all of its searches or trainings share."""
-        if isinstance(self.record, SearchGroup | TrainingGroup):
+        if isinstance(self.record, RunGroup):
             return {**self.record.options, "seeds": ", ".join(map(str, self.record.seeds))}
         config: Mapping[str, Any] = self.record.config
         return config
@@ -92,13 +93,7 @@ class Subject:
             places = [folder for *_, folder in self.record.places()]
             done = sum(map(is_finished, places))
             return None if done == len(places) else f"{done:,} of {counted(len(places), 'training')}"
-        if self.record.is_finished:
-            return None
-        if isinstance(self.record, Ranking):
-            done, all_ = len(self.record.scored_epochs), len(self.record.config["evaluated_epochs"])
-            return f"{done} of {counted(all_, 'epoch')}"
-        steps = self.record.lines[-1]["step"] if self.record.lines else 0
-        return f"{steps:,} of {counted(self.record.config['steps'], 'step')}"
+        return None if self.record.is_finished else str(self.record.progress)
 
 
 def open_subjects(runs: Any, labels: Sequence[str] | None = None) -> list[Subject]:
@@ -114,7 +109,7 @@ def open_subjects(runs: Any, labels: Sequence[str] | None = None) -> list[Subjec
             labels are not different.
         DamagedFileError: a run's config.json is damaged.
     """
-    is_single = isinstance(runs, str | Path | SearchGroup | TrainingGroup) or not isinstance(runs, Iterable)
+    is_single = isinstance(runs, str | Path | RunGroup) or not isinstance(runs, Iterable)
     given = [runs] if is_single else list(runs)
     if not given:
         raise InvalidInputError(f"no run is given: give at least one folder of {KINDS}")

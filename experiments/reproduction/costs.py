@@ -1,7 +1,6 @@
 """What the runs of figures cost, by kind: seconds of a unit on this machine, and work that depends on no machine."""
 
 import time
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -112,21 +111,12 @@ def tuning_options(options: Options) -> TuningOptions:
     return TuningOptions(**{name: value for name, value in options.items() if name in names})
 
 
-def searches_by_epochs(options: Options) -> Mapping[int, int]:
-    """Return the number of searches of a study, by their number of epochs."""
-    plan, found = tuning_options(options).brackets, dict[int, int]()
-    for bracket in range(plan.iterations):
-        for epochs, count in plan.plan(bracket):
-            found[epochs] = found.get(epochs, 0) + count
-    return found
-
-
 def study_seconds(job: Costed) -> float:
     """Return the expected seconds of an epoch of a study's searches."""
     from nasbench1shot1.one_shot_search.estimate import seconds_per_epoch
 
     each = seconds_per_epoch(study_options(job.options).search)
-    return each + TRIAL * sum(searches_by_epochs(job.options).values()) / job.units
+    return each + TRIAL * tuning_options(job.options).brackets.planned / job.units
 
 
 def study_work(job: Costed) -> Work:
@@ -134,7 +124,7 @@ def study_work(job: Costed) -> Work:
     from nasbench1shot1.one_shot_search.work import work_of_search
 
     shortest, total = study_options(job.options).search, Work(disk=PICTURES)
-    for epochs, count in searches_by_epochs(job.options).items():
+    for epochs, count in tuning_options(job.options).brackets.searches.items():
         search = replace(shortest, common=replace(shortest.common, epochs=epochs))
         total = total.followed_by(work_of_search(search).repeated(count))
     return total

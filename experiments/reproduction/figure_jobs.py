@@ -28,15 +28,18 @@ from nasbench1shot1.experiments.reproduction.figures.parts import (
 )
 from nasbench1shot1.experiments.reproduction.kinds import KINDS, FigureJob, JobKind
 from nasbench1shot1.experiments.reproduction.observed import lacking
-from nasbench1shot1.ground.errors import InvalidInputError, option, unknown_name, value_of
+from nasbench1shot1.ground.errors import InvalidInputError, option, unknown_name
 from nasbench1shot1.ground.files import as_path
-from nasbench1shot1.ground.text import counted
 from nasbench1shot1.jobs.job import is_started
+from nasbench1shot1.jobs.pool import WorkerOptions
 from nasbench1shot1.one_shot_search.record import open_search
 from nasbench1shot1.registry import search_space
 from nasbench1shot1.runs.folder import CONFIG
+from nasbench1shot1.runs.machine import check_threads
+from nasbench1shot1.runs.options import absolute_file, checked_seeds
 from nasbench1shot1.runs.record import RunRecord
 from nasbench1shot1.scales import SCALES
+from nasbench1shot1.tables.names import resolve_table_name
 
 if TYPE_CHECKING:
     from nasbench1shot1.experiments.reproduction.results.base import Results
@@ -75,18 +78,26 @@ class Reproduction:
         """The name of the figure whose runs this figure shows: its own name by default."""
         return self.figure.runs_of or self.name
 
-    def check_options(self, given: Options) -> None:
-        """Raise InvalidInputError for a given option that does not apply to the figure."""
+    def split_options(self, options: Options) -> tuple[WorkerOptions, dict[str, Any]]:
+        """Return where the jobs run, and the other given options; their paths are absolute for workers anywhere.
+
+        Raises InvalidInputError for an option that does not apply to the figure, and for values out of range.
+        """
+        where, given = WorkerOptions.split(options)
         unset = self.kind.inapplicable | self.figure.fixed
         if unfit := sorted(name for name in unset if given.get(name, False) is not False):
             raise InvalidInputError(f"{option(unfit[0])} does not apply to {self.name}: remove it")
+        check_threads(given.get("threads"))
+        if given.get("images") is not None:
+            given["images"] = absolute_file(given["images"])
+        if given.get("table") is not None:
+            given["table"] = resolve_table_name(given["table"])
+        return where, given
 
     def size(self, scale: str) -> str:
         """Return the amount of work at a scale, such as "90 × 50 epochs" or "27 × 50 to 250 epochs"."""
         own = self.selected(scale)
         runs = [own.options_of(*pair) for _, pairs in own.by_seed() for pair in pairs]
-        if self.figure.runs == "ranking":
-            return counted(len(runs), "ranking")
         return self.kind.size([self.kind.adapt(run) for run in runs])
 
     def selected(self, scale: str, space: str | None = None) -> Scale:
@@ -149,16 +160,13 @@ class Reproduction:
         Raises:
             InvalidInputError: an unknown scale or option, a value out of range, or bad seeds.
         """
-        if seeds is not None and (not seeds or len(set(seeds)) < len(seeds)):
-            raise InvalidInputError(
-                f"{value_of('seeds')} {list(seeds)} are empty or not distinct: give distinct seeds, such as 0-5"
-            )
+        seeds = None if seeds is None else checked_seeds(seeds)
         if not self.kind.has_many_seeds and len(seeds or ()) > 1:
             raise InvalidInputError(
                 f"{self.name} takes a single seed, because each study has many searches: give one seed"
             )
         own = self.selected(scale, given.get("space"))
-        own = own if seeds is None else own.with_seeds(tuple(seeds))
+        own = own if seeds is None else own.with_seeds(seeds)
 
         def resolve(kind: str, options: Sequence[Options]) -> list[dict[str, Any]]:
             found: list[dict[str, Any]] = call(_resolve_all, kind, options)

@@ -1,4 +1,4 @@
-"""From the jobs of a figure to its plan: their work, and their expected time on this machine."""
+"""What the jobs of a figure need: their expected time on this machine, and their plan."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from typing import NamedTuple
@@ -6,8 +6,8 @@ from typing import NamedTuple
 from nasbench1shot1.experiments.planning.notes import duration_note, image_notes
 from nasbench1shot1.experiments.planning.plan import Plan, Row
 from nasbench1shot1.experiments.reproduction.kinds import FigureJob, Pace
-from nasbench1shot1.experiments.reproduction.progress import START_UP, by_stage, first_of_each_pace
 from nasbench1shot1.ground.errors import UserError
+from nasbench1shot1.ground.text import duration
 from nasbench1shot1.jobs.job import Workers
 from nasbench1shot1.jobs.makespan import makespan
 from nasbench1shot1.runs.work import Work
@@ -16,6 +16,56 @@ Counts = MutableMapping[Pace, Work]
 """Work of a whole run, by `FigureJob.task`."""
 Report = Callable[[str], None]
 """Receives what is being done, in words."""
+START_UP = 5.0
+"""Seconds for a process to start, and to draw a picture at the end; measured on two CPU cores."""
+Paces = Mapping[Pace, float]
+"""Expected seconds of a unit, such as an epoch, by `FigureJob.pace`."""
+
+
+# Time -----------------------------------------------------------------------------------------------------------------
+
+
+def seconds_of_unit(job: FigureJob) -> float:
+    """Time a few steps of a job, and return the expected seconds of a unit, such as an epoch."""
+    return job.of.seconds(job)
+
+
+def measure(jobs: Sequence[FigureJob]) -> dict[Pace, float]:
+    """Time a few steps of every kind of job on this machine; official images may be missing."""
+    return {pace: seconds_of_unit(job) for pace, job in first_of_each_pace(jobs).items()}
+
+
+def first_of_each_pace(jobs: Sequence[FigureJob]) -> dict[Pace, FigureJob]:
+    """Return the jobs whose steps are timed, by pace."""
+    found = dict[Pace, FigureJob]()
+    for job in jobs:
+        found.setdefault(job.pace, job)
+    return found
+
+
+def seconds_left(job: FigureJob, paces: Paces, done: int) -> float:
+    """Return the remaining seconds of a job after `done` units, including the start of its process."""
+    return START_UP + (job.units - done) * paces[job.pace]
+
+
+def by_stage(jobs: Sequence[FigureJob]) -> list[list[FigureJob]]:
+    """Return jobs by stage, in their order."""
+    return [[job for job in jobs if job.stage == stage] for stage in sorted({job.stage for job in jobs})]
+
+
+def describe_time(jobs: Sequence[FigureJob], paces: Paces, workers: int) -> str:
+    """Return the expected duration of unfinished jobs in a sentence.
+
+    Args:
+        jobs: at least one job.
+        paces: what `measure` returned for the jobs.
+        workers: number of jobs that run at the same time.
+    """
+    lengths = ([seconds_left(job, paces, job.units_done()) for job in stage] for stage in by_stage(jobs))
+    return f"This will take {duration(sum(makespan(seconds, workers) for seconds in lengths))}."
+
+
+# Plans ----------------------------------------------------------------------------------------------------------------
 
 
 def no_report(text: str) -> None:
@@ -55,11 +105,6 @@ def time_steps(jobs: Mapping[Pace, FigureJob], workers: Workers, report: Report)
         except UserError as error:
             found.failures.append(error.for_command_line)
     return found
-
-
-def seconds_of_unit(job: FigureJob) -> float:
-    """Time a few steps of a job, and return the expected seconds of a unit, such as an epoch."""
-    return job.of.seconds(job)
 
 
 def figure_plan(

@@ -18,7 +18,6 @@ from nasbench1shot1.experiments.reproduction.costs import (
     ranking_work,
     search_seconds,
     search_work,
-    searches_by_epochs,
     study_seconds,
     study_work,
     tuning_options,
@@ -27,10 +26,10 @@ from nasbench1shot1.experiments.reproduction.figures.parts import Options
 from nasbench1shot1.experiments.reproduction.observed import table_of
 from nasbench1shot1.experiments.tuning.best import best_of
 from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError, UserError, option
-from nasbench1shot1.ground.text import counted, number_range, percent
+from nasbench1shot1.ground.text import counted, number_range
 from nasbench1shot1.jobs.job import Job
 from nasbench1shot1.one_shot_search.options import search_options
-from nasbench1shot1.one_shot_search.record import Run, open_search
+from nasbench1shot1.one_shot_search.record import open_search
 from nasbench1shot1.proposers.configurations import require_extra
 from nasbench1shot1.proxy_training import ProxyTrainings
 from nasbench1shot1.proxy_training.record import proxy_config
@@ -40,7 +39,7 @@ from nasbench1shot1.runs.record import RunRecord
 from nasbench1shot1.runs.work import Work
 from nasbench1shot1.tables.table import load_table
 from nasbench1shot1.tuning.options import study_options
-from nasbench1shot1.tuning.record import SEARCH_OPTIONS, Study
+from nasbench1shot1.tuning.record import Study
 
 Pace = tuple[str, ...]
 """Identifies jobs whose units take equally long."""
@@ -101,11 +100,6 @@ class FigureJob(Job):
         named = {name: value for name, value in options.items() if name.removeprefix("searched ") not in WITHOUT_WORK}
         return self.kind, *(f"{name}={named[name]}" for name in sorted(named))
 
-    @property
-    def outcome(self) -> str:
-        """The result of the finished run in a few words."""
-        return self.of.outcome(self.record())
-
     def record(self) -> RunRecord:
         """Open the run's folder; the run must have begun."""
         return self.of.open(self.folder)
@@ -149,7 +143,6 @@ class JobKind:
         check: raises UserError, on the machine that runs the jobs, if images or table are missing or too small.
         checked_by: options on which the check depends; jobs of a kind that agree in them are checked once.
         open: opens the run's folder.
-        outcome: returns the result of a finished run in a few words.
         done: returns the number of recorded units in a folder.
         recorded: returns the recorded options of a run.
         free: options that may differ from a recorded run. Searches are scored again on the table in use, their device
@@ -174,9 +167,8 @@ class JobKind:
     check: Callable[[FigureJob], None] = _check_images
     checked_by: tuple[str, ...] = ()
     open: Callable[[Path], RunRecord]
-    outcome: Callable[[Any], str]
     done: Callable[[Path], int] = _lines
-    recorded: Callable[[FigureJob], Options] = lambda job: job.record().config
+    recorded: Callable[[FigureJob], Options] = lambda job: job.record().search_config
     free: tuple[str, ...] = ("table", "device", "keep_weights_every")
     expense: Callable[[Options], float] = lambda options: 0.0
     inapplicable: frozenset[str] = frozenset({"space", "seconds", "evaluations", "repeats"})
@@ -188,15 +180,12 @@ class JobKind:
 
 
 def _check_search(job: FigureJob) -> None:
-    """Raise UserError if the images are missing, or if the table belongs to another benchmark than the space."""
-    table_of(search_space(job.options["space"]), job.options["table"])
-    _check_images(job)
+    """Raise UserError if images are missing, or if the table does not score searches on this space and these images."""
+    from nasbench1shot1.images.image_set import load_images
+    from nasbench1shot1.one_shot_search.beginning import check_scored
 
-
-def _search_outcome(run: Run) -> str:
-    summary = run.summary
-    source = "" if summary["test_measured"] else " (predicted)"
-    return f"test regret {percent(summary['test_regret'])}{source}, {summary['search_seconds']:.0f} s"
+    table = table_of(search_space(job.options["space"]), job.options["table"])
+    check_scored(load_images(job.options["images"]), table)
 
 
 SEARCH = JobKind(
@@ -211,9 +200,8 @@ SEARCH = JobKind(
     seconds=lambda job: search_seconds(job.options),
     work=lambda job: search_work(job.options),
     check=_check_search,
-    checked_by=("images",),
+    checked_by=("space", "table", "images"),
     open=open_search,
-    outcome=_search_outcome,
     done=lambda folder: max(_lines(folder) - 1, 0),  # the first line is epoch 0
 )
 
@@ -264,12 +252,6 @@ def _check_ranking(job: FigureJob) -> None:
         )
 
 
-def _ranking_outcome(ranking: Ranking) -> str:
-    *_, last = ranking.summary["epochs"].values()
-    found = last.get("spearman_error")
-    return "Spearman's ρ is undefined" if found is None else f"Spearman's ρ of one-shot error {found['value']:.3f}"
-
-
 RANKING = JobKind(
     command="nasbench1shot1.experiments.correlation.correlating:rank",
     nouns=("ranking", "rankings"),
@@ -278,12 +260,11 @@ RANKING = JobKind(
     units=_ranked_epochs,
     pace=("optimizer", "space"),
     resolve=dict,
-    size=SEARCH.size,
+    size=lambda runs: counted(len(runs), "ranking"),
     seconds=ranking_seconds,
     work=ranking_work,
     check=_check_ranking,
     open=Ranking.open,
-    outcome=_ranking_outcome,
     free=("table", "device", "run"),  # the figure may have moved
 )
 
@@ -300,7 +281,7 @@ def _with_budgets(options: Options) -> dict[str, Any]:
 
 def _study_epochs(job: FigureJob) -> int:
     """Return the number of epochs of all searches of a study."""
-    return sum(epochs * count for epochs, count in searches_by_epochs(job.options).items())
+    return sum(epochs * count for epochs, count in tuning_options(job.options).brackets.searches.items())
 
 
 def _recorded_epochs(folder: Path) -> int:
@@ -329,11 +310,6 @@ def _check_study(job: FigureJob) -> None:
     _check_images(job)
 
 
-def _study_outcome(study: Study) -> str:
-    found = study.summary["best"]
-    return "all searches diverged" if found is None else f"test regret {percent(found['test_regret'])}"
-
-
 STUDY = JobKind(
     command="nasbench1shot1.tuning.tuning:tune",
     nouns=("study", "studies"),
@@ -349,18 +325,11 @@ STUDY = JobKind(
     check=_check_study,
     checked_by=("tuner",),
     open=Study.open,
-    outcome=_study_outcome,
     done=_recorded_epochs,
-    recorded=lambda job: {**job.record().config, **job.record().config[SEARCH_OPTIONS]},
 )
 
 
 # Trainings of all sampled architectures in one size of a proxy --------------------------------------------------------
-
-
-def _proxy_outcome(trainings: ProxyTrainings) -> str:
-    summary = trainings.summary
-    return f"mean validation error {percent(summary['mean_validation_error'], 1)}, {summary['seconds']:.0f} s"
 
 
 PROXY = JobKind(
@@ -376,7 +345,6 @@ PROXY = JobKind(
     seconds=proxy_seconds,
     work=proxy_work,
     open=ProxyTrainings.open,
-    outcome=_proxy_outcome,
     expense=lambda options: float(options["cells"] * options["channels"] ** 2),  # all workers finish at similar times
     inapplicable=frozenset({*SEARCH.inapplicable, "compile"}),  # all networks differ
 )
@@ -410,11 +378,6 @@ def _check_table(job: FigureJob) -> None:
     _ = repeats.used_budgets  # creates the optimizer, which raises if it needs a package that is not installed
 
 
-def _black_box_outcome(study: BlackBoxStudy) -> str:
-    found = study.summary["test_regret"]
-    return "no test regret" if found is None else f"mean test regret {percent(found['mean'])}"
-
-
 BLACK_BOX = JobKind(
     command="nasbench1shot1.black_box_search.studying:black_box",
     nouns=("study", "studies"),
@@ -430,7 +393,6 @@ BLACK_BOX = JobKind(
     check=_check_table,
     checked_by=("optimizer", "dataset"),
     open=BlackBoxStudy.open,
-    outcome=_black_box_outcome,
     free=(),  # the results depend on the table
     inapplicable=frozenset(
         {"images", "preset", "device", "threads", "precision", "compile"}

@@ -39,13 +39,13 @@ def table_of(space: SearchSpace, name: str | None) -> Table:
     return table
 
 
-def lacking(searches: Iterable[tuple[str, str]], name: str | None = None, epochs: int | None = None) -> Lacking:
+def lacking(searches: Iterable[tuple[str, str]], name: str | None, epochs: int | None) -> Lacking:
     """Return which values that guide black-box searches a table lacks: validation accuracies and training times.
 
     Args:
         searches: at least one space and data set; all spaces belong to one benchmark.
-        name: name or folder of the table. Default: the default table of the space.
-        epochs: the budget of the trainings. Default: the benchmark's default.
+        name: name or folder of the table; None: the default table of the space.
+        epochs: the budget of the trainings; None: the benchmark's default.
 
     Raises the errors of `table_of`, and OutOfDomainError if the table lacks a data set.
     """

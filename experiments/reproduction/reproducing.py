@@ -4,7 +4,7 @@ import hashlib
 import re
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -16,30 +16,19 @@ from nasbench1shot1.display.curves import checked_spread
 from nasbench1shot1.display.style import AnyStyle, Spread
 from nasbench1shot1.experiments.planning.notes import needed_note
 from nasbench1shot1.experiments.reproduction.figure_jobs import Reproduction, open_figure
-from nasbench1shot1.experiments.reproduction.forecast import figure_plan
+from nasbench1shot1.experiments.reproduction.forecast import Paces, by_stage, describe_time, figure_plan, measure
 from nasbench1shot1.experiments.reproduction.kinds import FigureJob
-from nasbench1shot1.experiments.reproduction.progress import (
-    FigureProgress,
-    Paces,
-    by_stage,
-    counted_jobs,
-    describe_time,
-    describe_work,
-    measure,
-    nouns,
-)
+from nasbench1shot1.experiments.reproduction.progress import FigureProgress, counted_jobs, describe_work, nouns
 from nasbench1shot1.experiments.reproduction.records import MARK, check_name, unpack
 from nasbench1shot1.experiments.reproduction.records import pack as write_records
 from nasbench1shot1.ground.errors import InvalidInputError, UserError, either, option
 from nasbench1shot1.ground.files import PictureFormat, as_path, atomic_write, check_writable, write_json
 from nasbench1shot1.ground.text import counted, line_printer
 from nasbench1shot1.jobs.job import Workers, is_started
-from nasbench1shot1.jobs.pool import WorkerOptions, run_jobs
+from nasbench1shot1.jobs.pool import run_jobs
 from nasbench1shot1.runs.devices import USUAL
 from nasbench1shot1.runs.folder import CONFIG, read_object
 from nasbench1shot1.runs.lock import locked
-from nasbench1shot1.runs.machine import check_threads
-from nasbench1shot1.runs.options import absolute_file
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -171,20 +160,17 @@ def _planned(
 
     Arguments and errors are as for `reproduce`. `source` is its argument `records`; without it, nothing is written.
     """
-    where, given = WorkerOptions.split(dict(options))
     figure = open_figure(name, only, joined)
     folder = as_path(out, "out", is_option=True) if out is not None else Path("reproduce") / f"{figure.owner}-{scale}"
     if folder.exists() and not folder.is_dir():
         raise InvalidInputError(f"{folder} is a file: choose another {option('out')}")
     if spread is not None and figure.figure.pooling is None:
         raise InvalidInputError(f"{option('spread')} does not apply to {figure.name}: remove it")
-    figure.check_options(given)
+    where, given = figure.split_options(options)
     check_belongs_to(folder, figure.owner)
-    check_threads(given.get("threads"))
     with where.open(given.get("device", figure.kind.device), given.get("threads", 1), console, default=None) as workers:
         if where.scheduler is not None:
             line_printer(console)(f"Planning on a worker of {where.scheduler} …")
-        given = _with_absolute_paths(given)
         figure = figure.on_table(scale, given, workers.call)
         jobs = figure.jobs(scale, folder, given, seeds, workers.call)
         if source is not None:
@@ -195,14 +181,6 @@ def _planned(
         if figure.figure.note:
             line_printer(console)(figure.figure.note)
         yield _Planned(figure, folder, jobs, table, workers)
-
-
-def _with_absolute_paths(options: dict[str, Any]) -> dict[str, Any]:
-    """Return the options with absolute paths, because the working folder of a worker may differ."""
-    from nasbench1shot1.tables.names import resolve_table_name
-
-    changes: dict[str, Callable[[str | None], str | None]] = {"images": absolute_file, "table": resolve_table_name}
-    return {name: changes[name](value) if name in changes else value for name, value in options.items()}
 
 
 def _check_data(jobs: Sequence[FigureJob], workers: Workers) -> None:

@@ -7,7 +7,7 @@ import pandas
 
 from nasbench1shot1.display.axis import Axis
 from nasbench1shot1.display.charts import Matrix, Panel
-from nasbench1shot1.experiments.rank_correlation import kendall, spearman
+from nasbench1shot1.experiments.rank_correlation import coefficient_text, kendall, spearman
 from nasbench1shot1.experiments.space_statistics.values import accuracy, check_enough, known_values, values_or_nan
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.ground.text import percent
@@ -75,8 +75,8 @@ def budget_panels(frame: pandas.DataFrame) -> list[Panel]:
         grid[i, j], grid[j, i] = row.spearman, row.kendall
     texts = np.full(grid.shape, "–", object)
     for (i, j), value in np.ndenumerate(grid):
-        texts[i, j] = f"{'ρ' if i < j else 'τ'} = {value:.2f}" if i != j else "–"
-    names, low = list(map(str, budgets)), min(0.0, float(np.nanmin(grid)))
+        texts[i, j] = f"{'ρ' if i < j else 'τ'} = {coefficient_text(value)}" if i != j else "–"
+    names, low = list(map(str, budgets)), float(np.nanmin(grid, initial=0.0))
     matrix = Matrix(grid, texts.tolist(), names, names, low=low, high=1, bar="rank correlation")
     axis = Axis("training budget [epochs]")
     title = "Rank correlation between budgets\nabove the diagonal Spearman's ρ, below it Kendall's τ-b"

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pandas
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from nasbench1shot1.display.axis import Axis
 from nasbench1shot1.display.charts import Mark, Panel, Series
@@ -34,6 +34,8 @@ from nasbench1shot1.tables.table import Table
 
 _STEPS = 2000
 """Maximum number of steps of a curve, more than a figure has pixels."""
+LEAST_NOISE = 0.01
+"""Smallest noise that a logarithmic axis shows, in percentage points."""
 SPACES = ("s1", "s2", "s3")
 SHARE = Axis("share of cells at or below")
 KINDS = {"loose_ends": ("with loose ends", "-"), "no_loose_ends": ("without", "--")}
@@ -94,7 +96,9 @@ def noise_distribution(table: Table, split: str = "test", predicted: bool = Fals
         values = values_or_nan(table, accuracy(split), epochs)
         known = np.isfinite(values.repeats).sum(axis=1)
         if len(rows := np.flatnonzero(known > 1)):
-            curves[epochs] = np.nanstd(values.repeats[rows], axis=1, ddof=1)
+            repeats = values.repeats[rows]
+            varies = np.nanmax(repeats, axis=1) > np.nanmin(repeats, axis=1)
+            curves[epochs] = np.where(varies, np.nanstd(repeats, axis=1, ddof=1), 0.0)  # without a rounding error
             counts, used, last = known[rows], rows, values
     if last is None:
         known_values(table, accuracy(split), table.epochs[-1])  # raises if there are no measurements
@@ -113,8 +117,8 @@ def noise_distribution(table: Table, split: str = "test", predicted: bool = Fals
 
 def accuracy_panels(frame: pandas.DataFrame) -> list[Panel]:
     """Return the distribution functions of accuracy, one line for each split."""
-    low = max(0, 100 * float(frame.loc[frame["share"] >= 0.02, "accuracy"].min()) - 1)
-    across = Axis("accuracy [%]", low=low, high=100 * frame["accuracy"].max() + 0.5)
+    shown = [frame.loc[frame["share"] >= 0.02, "accuracy"].min(), *(of["value"] for of in frame.attrs["marks"])]
+    across = Axis("accuracy [%]", low=max(0, 100 * float(min(shown)) - 1), high=100 * frame["accuracy"].max() + 0.5)
     lines = [
         marked(of["name"], of["place"], x=100 * of["value"], source=_marked_text(of)) for of in frame.attrs["marks"]
     ]
@@ -123,10 +127,12 @@ def accuracy_panels(frame: pandas.DataFrame) -> list[Panel]:
 
 def noise_panels(frame: pandas.DataFrame) -> list[Panel]:
     """Return the distribution functions of noise, one line for each budget."""
-    low = max(100 * float(frame.loc[frame["noise"] > 0, "noise"].quantile(0.01)), 0.01)
+    positive = 100 * frame.loc[frame["noise"] > 0, "noise"]
+    log = bool(positive.max() > LEAST_NOISE)  # otherwise, a logarithmic axis would be empty
+    low = max(float(positive.quantile(0.01)), LEAST_NOISE) if log else None
     label = f"deviation of {frame.attrs['split']} accuracy over repeats [percentage points]"
     marks = _curves(frame, "epochs", "noise", " points")
-    return [Panel("Noise of training", Axis(label, log=True, low=low), SHARE, marks)]
+    return [Panel("Noise of training", Axis(label, log=log, low=low), SHARE, marks)]
 
 
 def _curves(frame: pandas.DataFrame, key: str, value: str, unit: str) -> list[Series]:
@@ -135,8 +141,14 @@ def _curves(frame: pandas.DataFrame, key: str, value: str, unit: str) -> list[Se
     for line, (name, of) in zip(LINES, frame.groupby(key, sort=False), strict=False):
         label = str(name) if key == "split" else f"{name} {key}"
         detail = f", median {100 * frame.attrs['medians'][name]:.2f}{unit}"
-        marks.append(Series(100 * of[value], of["share"], label=label, detail=detail, line=line, steps=True))
+        marks.append(_steps(of[value], of["share"], label=label, detail=detail, line=line))
     return marks
+
+
+def _steps(values: ArrayLike, shares: ArrayLike, **look: Any) -> Series:
+    """Return a distribution function of ascending fractions in percent, which rises from 0 at the first one."""
+    at = 100 * np.asarray(values, np.float64)
+    return Series(np.append(at[:1], at), np.append(0.0, shares), steps=True, **look)
 
 
 def _stack(curves: "dict[str, Floats] | dict[int, Floats]", key: str, value: str) -> pandas.DataFrame:
@@ -209,9 +221,9 @@ def error_panels(frame: pandas.DataFrame) -> list[Panel]:
         ordered = of_space.sort_values("error")
         for kind, (words, line) in KINDS.items():
             known, size = ordered[kind].sum(), frame.attrs["sizes"][space][kind]
-            look: dict[str, Any] = {"label": f"{space} {words}", "color": colour, "line": line, "steps": True}
+            look: dict[str, Any] = {"label": f"{space} {words}", "color": colour, "line": line}
             share, detail = ordered[kind].cumsum() / known, f": {known:,} of {size:,} known"
-            marks.append(Series(100 * ordered["error"], share, detail=detail, **look))
+            marks.append(_steps(ordered["error"], share, detail=detail, **look))
     for of in frame.attrs["marks"]:
         error = {**of, "value": 1 - of["value"]}
         marks.append(marked(of["name"], of["place"], x=100 * error["value"], source=_marked_text(error)))

@@ -13,7 +13,7 @@ from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.display.axis import Axis
 from nasbench1shot1.display.charts import Panel, Series, Zero
 from nasbench1shot1.experiments.counts import choice_block_space
-from nasbench1shot1.experiments.rank_correlation import pearson, spearman
+from nasbench1shot1.experiments.rank_correlation import coefficient_text, pearson, spearman
 from nasbench1shot1.experiments.space_statistics.distributions import architecture_counts
 from nasbench1shot1.experiments.space_statistics.pruning import N_OPERATIONS, Graphs, Integers, graphs
 from nasbench1shot1.experiments.space_statistics.values import (
@@ -180,10 +180,10 @@ def fitness_distance(
         `accuracy` (mean), `std` (n - 1), `lower`, `median` and `upper` (quartiles). `attrs` has the best cell's hash,
         `best`, and the correlations of accuracy with distance over all other cells, `pearson` and `spearman`.
 
-    Raises OutOfDomainError if accuracy is unknown, or known for fewer than three cells.
+    Raises OutOfDomainError if accuracy is unknown, or known for fewer than four cells: the best and three others.
     """
     values = known_values(table, accuracy(split), epochs, predicted)
-    check_enough(len(values.rows), 3, f"cells with {values.what}", table)
+    check_enough(len(values.rows), 4, f"cells with {values.what}", table)
     codes, known = cells_of(table)[values.rows], values.mean[values.rows]
     best = int(known.argmax())
     distance = cell_distances(codes, int(codes[best]))
@@ -213,8 +213,8 @@ def fitness_distance_panels(frame: pandas.DataFrame) -> list[Panel]:
         Series(frame["distance"], 100 * frame["median"], label="median", line=":"),
     ]  # fmt: skip
     across = Axis("edit distance to the best known cell [edges and operations]")
-    coefficients = f"r = {frame.attrs['pearson']:.2f}, Spearman {frame.attrs['spearman']:.2f}"
-    title = f"Accuracy by distance to the best cell ({coefficients})"
+    linear, ranks = (coefficient_text(frame.attrs[name]) for name in ("pearson", "spearman"))
+    title = f"Accuracy by distance to the best cell (r = {linear}, Spearman {ranks})"
     return [Panel(title, across, Axis(f"{frame.attrs['split']} accuracy [%]"), marks)]
 
 

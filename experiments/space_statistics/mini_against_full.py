@@ -91,7 +91,7 @@ def _measures(accuracies: Floats, seconds: Floats, parameters: Floats) -> dict[s
 
 
 def _rank_correlation(a: Floats, b: Floats) -> Measure:
-    """Return Pearson's r of the ranks; resamples keep the ranks among all cells."""
+    """Return Pearson's r of the ranks; resamples keep the ranks among all cells. NaN if all are equal."""
     from scipy.stats import rankdata
 
     x, y = (rankdata(of) - (len(of) + 1) / 2 for of in (a, b))
@@ -99,7 +99,8 @@ def _rank_correlation(a: Floats, b: Floats) -> Measure:
 
     def measure(times: Floats) -> float:
         mean_x, mean_y, xx, yy, xy = times @ moments / times.sum()
-        return float((xy - mean_x * mean_y) / np.sqrt((xx - mean_x**2) * (yy - mean_y**2)))
+        product = (xx - mean_x**2) * (yy - mean_y**2)
+        return float((xy - mean_x * mean_y) / np.sqrt(product)) if product > 0 else np.nan
 
     return measure
 

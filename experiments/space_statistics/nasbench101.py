@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from nasbench1shot1.experiments.rank_correlation import coefficient_text
 from nasbench1shot1.experiments.space_statistics.analysis import Analysis, Frame
 from nasbench1shot1.experiments.space_statistics.budget_correlation import budget_correlation, budget_panels
 from nasbench1shot1.experiments.space_statistics.cost import cost, cost_panels
@@ -46,7 +47,7 @@ def _medians(frame: Frame) -> str:
 
 def _costs(frame: Frame) -> str:
     return "Spearman: " + ", ".join(
-        f"{pair.replace('_', ' ')} {value:.2f}" for pair, value in frame.attrs["spearman"].items()
+        f"{pair.replace('_', ' ')} {coefficient_text(value)}" for pair, value in frame.attrs["spearman"].items()
     )
 
 
@@ -66,7 +67,7 @@ def _best_groups(frame: Frame) -> str:
 
 def _budgets(frame: Frame) -> str:
     highest = frame[frame["and_epochs"] == frame["and_epochs"].max()]
-    listed = ", ".join(f"{row.epochs}: {row.spearman:.3f}" for row in highest.itertuples())
+    listed = ", ".join(f"{row.epochs}: {coefficient_text(row.spearman, 3)}" for row in highest.itertuples())
     return f"Spearman with {highest['and_epochs'].iloc[0]} epochs: {listed}"
 
 
@@ -77,7 +78,8 @@ def _walk(frame: Frame) -> str:
 
 
 def _distance(frame: Frame) -> str:
-    return f"correlation of accuracy and distance {frame.attrs['pearson']:.2f} (Spearman {frame.attrs['spearman']:.2f})"
+    linear, ranks = (coefficient_text(frame.attrs[name]) for name in ("pearson", "spearman"))
+    return f"correlation of accuracy and distance {linear} (Spearman {ranks})"
 
 
 def _copies(frame: Frame) -> str:
@@ -90,7 +92,7 @@ def _volume(frame: Frame) -> str:
     near = frame[frame["distance"] <= 6].iloc[-1]
     error = f" ± {percent(near['error'], 1)}" if near["error"] else ""
     share = f"{percent(near['share'], 1)}{error} of the encodings"
-    return f"{share} within {near['distance']:.0f} edits of {frame.attrs['top_cells']} cells"
+    return f"{share} within {near['distance']:.0f} edits of {counted(frame.attrs['top_cells'], 'cell')}"
 
 
 def _mini(frame: Frame) -> str:

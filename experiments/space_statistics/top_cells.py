@@ -101,7 +101,7 @@ def copies_panels(frame: pandas.DataFrame) -> list[Panel]:
     below = ", with its accuracy [%]" if few else ""
     across = Axis(f"top cell by {frame.attrs['split']} accuracy{below}", ticks=named if few else None)
     up = Axis("encodings of the cell [number]", log=True, low=0.8, high=3 * frame["copies"].max())
-    title = f"Isomorphic copies: {frame.attrs['copies']:,} encodings of {counted(len(frame), 'top cell')}"
+    title = f"Isomorphic copies: {counted(frame.attrs['copies'], 'encoding')} of {counted(len(frame), 'top cell')}"
     return [Panel(title, across, up, [Bars(ranks, frame["copies"], texts=texts)])]
 
 
@@ -145,13 +145,13 @@ def top_volume(
     share = np.cumsum(np.bincount(distance)) / len(distance)
     frame = pandas.DataFrame({"distance": np.arange(len(share)), "share": share})
     frame["error"] = 0.0 if is_all else np.sqrt(share * (1 - share) / len(distance))
-    how = "all" if is_all else "uniformly drawn"
+    of_distances = f"distances from {counted(len(distance), 'encoding')}, {'all' if is_all else 'uniformly drawn'}"
     frame.attrs = values.attributes(
         split=split,
         top_cells=len(rows),
         copies=len(tops[0]),
         samples=len(distance),
-        notes=[f"{which}, {len(tops[0]):,} encodings in all; distances from {len(distance):,} encodings, {how}"],
+        notes=[f"{which}, {counted(len(tops[0]), 'encoding')} in all; {of_distances}"],
     )
     return frame
 
@@ -220,7 +220,7 @@ def top_rows(values: Values, top: int | None) -> tuple[NDArray[np.int64], str]:
         return order[within], f"the best cell, and all within 2 standard errors of its mean over {repeats} repeats"
     count = WITHOUT_REPEATS if top is None else top
     check_counts(top=count)
-    return order[:count], f"the {min(count, len(order))} best cells"
+    return order[:count], f"the {counted(min(count, len(order)), 'best cell')}"
 
 
 def copies(codes: Encodings, graphs: Graphs, rule: str = "pruned") -> NDArray[np.int64]:

@@ -12,7 +12,7 @@ from refusals import refuses
 import nasbench1shot1 as nb
 from nasbench1shot1 import registry
 from nasbench1shot1.display.axes import save_figure
-from nasbench1shot1.display.canvas import Canvas, evenly_wrapped, legend_below, text_width, wrapped
+from nasbench1shot1.display.canvas import Canvas, broken, evenly_wrapped, legend_below, text_width, wrapped
 from nasbench1shot1.display.colours import BUILT_IN, METHODS, curve_styles
 from nasbench1shot1.display.style import COLUMN_WIDTH, TEXT_WIDTH
 
@@ -64,6 +64,15 @@ def test_labels_are_wrapped_into_lines_of_similar_lengths():
     assert evenly_wrapped(text, 20, 8) == text
     assert "n = 15,625" in evenly_wrapped("ImageNet16-120: n = 15,625, 13 on the front", 1.5, 8)
     assert all(text_width(line, 8) <= 1 for line in evenly_wrapped(text, 1, 8).split("\n"))
+
+
+def test_names_are_broken_after_spaces_and_hyphens_and_within_words_that_are_too_long():
+    width = text_width("regularized-", 8)
+    assert broken("non-regularized-evolution", width, 8) == "non-\nregularized-\nevolution"
+    assert broken("my own search", text_width("my own", 8), 8) == "my own\nsearch"
+    lines = broken(30 * "x" + "_$5", width, 8).split("\n")
+    assert "".join(lines) == 30 * "x" + "_$5" and all(text_width(line, 8) <= width for line in lines)
+    assert broken("x", 0, 8) == "x"
 
 
 def test_the_paper_style_has_the_width_of_a_column_and_no_texts_around_the_panels():

@@ -8,13 +8,14 @@ from types import SimpleNamespace
 
 import compared_runs
 import numpy as np
+import pandas
 import pytest
 from conftest import CHECKOUT
 from made_records import open_made, read_packed_files, write_packed, write_records
 from refusals import exits, refuses
 
 from nasbench1shot1.cli import COMMANDS, main
-from nasbench1shot1.experiments.claims import catalogue, evidence, verdicts
+from nasbench1shot1.experiments.claims import catalogue, evidence, measures, verdicts
 from nasbench1shot1.experiments.claims.catalogue import CLAIMS, judged, selected
 from nasbench1shot1.experiments.claims.claim import PAPERS, Claim, Result, Row
 from nasbench1shot1.experiments.claims.evidence import Records
@@ -242,6 +243,27 @@ def test_runs_of_one_seed_count_once_and_may_not_differ(made):
     write_records(made / "b.tar.xz", "methods", {**every, "s1/pc-darts": [0.1, *PC_DARTS[1:]]})
     with refuses(InvalidInputError, made / "a.tar.xz", made / "b.tar.xz", "methods/s1/pc-darts/seed-0"):
         result(made)
+
+
+@pytest.mark.parametrize(
+    ("measure", "value", "is_predicted"),
+    [
+        (measures.regret("final"), 5.0, False),
+        (measures.regret("anytime"), 3.0, True),
+        (measures.rise(0.25), 3.0, False),
+        (measures.rise(0.5), 2.0, True),
+    ],
+    ids=["final", "anytime", "rise from a measured epoch", "rise from a predicted epoch"],
+)
+def test_a_value_is_predicted_if_a_line_that_its_measure_reads_is(measure, value, is_predicted):
+    is_measured = [False, True, False, False, True]
+    lines = [
+        {"test_regret": epoch / 100, "validation_regret": 0.0, "test_measured": measured}
+        for epoch, measured in enumerate(is_measured, 1)
+    ]
+    run = SimpleNamespace(lines=lines, metrics=pandas.DataFrame(lines))
+    group = Group.of(measure, [run], evidence.Setting((), "made"), "figure2", "gdas")
+    assert group.values.tolist() == pytest.approx([value]) and group.is_predicted == is_predicted
 
 
 def test_equal_ends_are_refuted_by_one_seed(made):

@@ -1,8 +1,9 @@
 """Runs on several tasks: a panel and a part of the table for each, statistics over all, and texts for a paper."""
 
 import re
+from dataclasses import replace
 from io import StringIO
-from itertools import product
+from itertools import combinations, product
 from pathlib import Path
 
 import compared_runs as make
@@ -120,6 +121,18 @@ def test_every_task_has_a_panel_and_a_method_one_look_in_all(folder, everything)
         nb.compare(studies(folder), over="evaluations", ax=given[0])
 
 
+def test_texts_of_tasks_with_different_numbers_of_runs_apply_to_all_of_them(folder, tmp_path):
+    few = [make.black_box(tmp_path / method, method, repeats=3).folder for method in METHODS[:2]]
+    found = compare_tasks([*few, *(folder / f"{method}-nb101-5v" for method in METHODS[:2])], over="evaluations")
+    figure = found.plot()[0].figure
+    kinds = "mean and 95 % confidence interval (bootstrap; n < 6: range)"
+    assert figure.legends[0].get_title().get_text().replace("\n", " ") == kinds
+    assert "\ns1: Lines and bands: mean and range over n runs.\n" in figure.caption
+    assert "\ns1: No rank tests: " in figure.caption and "\nnb101-5v: Rank tests: " in figure.caption
+    text = found.table().markdown()
+    assert " s1: Bold: lowest value; no rank tests" in text and " nb101-5v: Bold: lowest value; underlined" in text
+
+
 def test_notebooks_show_a_table_for_each_task(folder, everything):
     shown = everything._repr_html_()
     tables = [comparison._repr_html_() for comparison in everything.tasks.values()]
@@ -187,9 +200,27 @@ def test_the_diagram_places_methods_by_their_average_ranks(everything):
     axes = critical_difference_figure(everything).axes[0]
     stems = {line.get_xdata()[0] for line in axes.get_lines() if len(line.get_xdata()) == 3}
     assert stems == set(ranks.averages)
-    texts = [text.get_text().strip() for text in axes.texts]
-    assert f"CD = {ranks.critical_difference:.2f}" in texts
-    assert all(any(label in text and f"{rank:.2f}" in text for text in texts) for label, rank in ranks.averages.items())
+    heights = {text.get_text(): text.get_position()[1] for text in axes.texts}
+    assert f"CD = {ranks.critical_difference:.2f}" in heights
+    assert all(heights[label] == heights[f"{rank:.2f}"] for label, rank in ranks.averages.items())
+
+
+@pytest.mark.parametrize("longest", ["non-regularized-evolution", "a label of several words with $5 and $6", 60 * "x"])
+@pytest.mark.parametrize("style", ["screen", "paper"])
+def test_no_text_of_the_diagram_is_cut_off_or_covers_another(everything, style, longest):
+    names = {"random": longest, "local-search": "regularized-evolution-2"}
+    tasks = {
+        task: replace(own, contenders=[replace(of, label=names.get(of.label, of.label)) for of in own.contenders])
+        for task, own in everything.tasks.items()
+    }
+    figure = critical_difference_figure(TaskComparison(tasks), style=style)
+    figure.draw_without_rendering()
+    texts = figure.axes[0].texts
+    shown = re.sub(r"\s", "", "".join(text.get_text() for text in texts)).replace(r"\$", "$")
+    assert all(re.sub(r"\s", "", label) in shown for label in (*names.values(), "regularized-evolution"))
+    boxes = [text.get_window_extent() for text in texts]
+    assert min(min(box.x0, box.y0) for box in boxes) >= 0 and max(box.x1 for box in boxes) <= figure.bbox.width
+    assert not any(one.overlaps(other) for one, other in combinations(boxes, 2))
 
 
 def test_fewer_than_five_tasks_have_no_diagram(folder):

@@ -2,13 +2,18 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from refusals import refuses
 from scipy.stats import pearsonr, spearmanr
 
 import nasbench1shot1 as nb
 from nasbench1shot1.experiments.space_statistics.catalogue import offered
-from nasbench1shot1.experiments.space_statistics.nats_bench.learning_curves import known_curves, ranks_along_training
+from nasbench1shot1.experiments.space_statistics.nats_bench.learning_curves import (
+    known_curves,
+    rank_panels,
+    ranks_along_training,
+)
 from nasbench1shot1.experiments.space_statistics.nats_bench.published_tables import TABLE_6, schedule_correlation
 from nasbench1shot1.ground.errors import OutOfDomainError
 from nasbench1shot1.tables.importing import import_table
@@ -86,6 +91,32 @@ def test_both_analyses_are_offered_and_drawn(imported: tuple[str, Table]) -> Non
         assert f"of {table.full_budget} epochs" in analysis.headline(
             frame
         ) or f"to {table.full_budget}" in analysis.headline(frame)
+
+
+def without_tests(table: Table, *datasets: str) -> Table:
+    """The table without test accuracies on some data sets."""
+    names = {f"{table.objective(dataset).test}.test_accuracy" for dataset in datasets}
+    columns = {name: np.full_like(of, np.nan) if name in names else of for name, of in table.columns().items()}
+    return Table.from_columns(columns, {**table.description, "name": "partial"})
+
+
+def test_data_sets_without_final_test_accuracies_are_left_out(imported: tuple[str, Table]) -> None:
+    partial = without_tests(imported[1], "cifar100")
+    analysis = offered(partial.benchmark)["learning-curves"]
+    frame = analysis.run(partial)
+    assert set(frame["dataset"]) == {"cifar10", "ImageNet16-120"} and len(analysis.panels(frame)) == 2
+    assert "CIFAR-10 " in analysis.headline(frame) and "CIFAR-100" not in analysis.headline(frame)
+    assert any(note.startswith("not in this table: CIFAR-100 test") for note in frame.attrs["notes"])
+    with refuses(OutOfDomainError, "partial", "CIFAR-100 test"):
+        known_curves(without_tests(partial, *(of.dataset for of in partial.objectives)))
+
+
+def test_the_legend_states_the_range_of_n(imported: tuple[str, Table]) -> None:
+    frame = ranks_along_training(imported[1])
+    own = frame["dataset"] == "cifar10"
+    frame.loc[own & (frame["epochs"] > 5), "n"] = 1_234
+    details = [mark.detail for mark in rank_panels(frame)[0].marks]
+    assert details == [", n = 3 to 1,234", ", n = 3", ", n = 3"]
 
 
 @pytest.mark.parametrize("table", ["nb201", "nats-size"])

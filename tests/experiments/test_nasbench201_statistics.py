@@ -3,6 +3,7 @@
 import numpy as np
 import pandas
 import pytest
+from matplotlib.text import Text
 from refusals import missing, refuses
 from scipy.stats import kendalltau, pearsonr, spearmanr
 
@@ -18,7 +19,9 @@ from nasbench1shot1.experiments.space_statistics.nats_bench.measurements import 
 from nasbench1shot1.experiments.space_statistics.nats_bench.published_tables import (
     CELLS,
     known_cells,
+    known_cells_panels,
     schedule_correlation,
+    schedule_panels,
 )
 from nasbench1shot1.experiments.space_statistics.nats_bench.ranks import (
     correlation_matrix,
@@ -31,6 +34,8 @@ from nasbench1shot1.tables.columns import standard
 from nasbench1shot1.tables.table import Table, load_table
 
 N = 15_625
+OWN = ("short-training-ranks", "correlation-matrix", "known-cells", "schedule-correlation")
+"""Analyses of a table of accuracies only."""
 RESNET, ALL_SKIP = CELLS.values()
 SHORT_NAMES = {"cifar10": "c10", "cifar100": "c100", "ImageNet16-120": "in16"}
 
@@ -261,6 +266,51 @@ def test_wrong_arguments_are_refused(table):
     with pytest.raises(InvalidInputError, match="kind"):
         Measurements(table, "both")
     assert Measurements(table).place(nb.search_space("nb201")[6111].official) == 6111
+
+
+def own_table(accuracies: np.ndarray, datasets: tuple[str, ...]) -> Table:
+    """A table of the first N architectures with equal accuracies, shape (N,), on all data sets and at both budgets."""
+    strings = load_table("nb201").hashes(range(len(accuracies)))
+    parts = [
+        pandas.DataFrame({"architecture": strings, "epochs": epochs, "dataset": dataset, "test_accuracy": accuracies})
+        for epochs in (12, 200)
+        for dataset in datasets
+    ]
+    frame = pandas.concat(parts)
+    frame["validation_accuracy"] = np.where(frame["epochs"] == 12, accuracies[0], frame["test_accuracy"])
+    frame.loc[frame["epochs"] == 12, "validation_accuracy"] = np.tile(accuracies[::-1], len(datasets))
+    return nb.table_from_frame(frame, space=nb.search_space("nb201"), reference="present")
+
+
+def test_data_sets_without_printed_values_have_none_in_figures_and_headlines():
+    own = own_table(np.linspace(0.5, 0.8, 10), ("cifar10", "mnist"))
+    frame = known_cells(own)
+    optimal, *others = known_cells_panels(frame)
+    assert [(mark.label, mark.texts) for mark in optimal.marks] == [
+        ("this table", ["80.00"] * 4),
+        ("printed in table 5", ["91.61", "94.37"]),
+    ]
+    assert [panel.marks for panel in others] == [[], []], "so that they say: not in this table"
+    assert ANALYSES["known-cells"].draw(frame)[1].texts[0].get_text() == "not in this table"
+    headlines = {name: ANALYSES[name].headline(ANALYSES[name].run(own)) for name in OWN}
+    assert headlines["known-cells"].endswith("CIFAR-10 test 80.00 (94.37), mnist validation 80.00, mnist test 80.00")
+    assert headlines["schedule-correlation"].endswith("mnist validation -1.000, mnist test -1.000")
+    assert headlines["correlation-matrix"] == "the table does not have test accuracies of both CIFAR-10 and CIFAR-100"
+
+
+def test_low_coefficients_of_schedules_are_within_the_axes():
+    for panel in schedule_panels(schedule_correlation(own_table(np.linspace(0.5, 0.8, 10), ("cifar10",)))):
+        assert panel.y.low == pytest.approx(-1.03) and panel.y.high == 1.03
+    assert {panel.y.low for panel in schedule_panels(schedule_correlation(load_table("nb201")))} == {0.4}
+
+
+def test_equal_accuracies_have_dashes_instead_of_correlations():
+    own = own_table(np.full(10, 0.8), ("cifar10", "cifar100"))
+    for name in ("dataset-ranks", *OWN):
+        frame = ANALYSES[name].run(own)
+        figure = ANALYSES[name].draw(frame)[0].figure
+        shown = [ANALYSES[name].headline(frame), *(text.get_text() for text in figure.findobj(Text))]
+        assert not any("nan" in text for text in shown)
 
 
 def test_accuracy_by_cost_leaves_out_architectures_without_a_cost():

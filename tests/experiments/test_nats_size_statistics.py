@@ -26,6 +26,7 @@ from nasbench1shot1.experiments.space_statistics.nats_bench.widths import (
     accuracy_by_width,
     known_architectures,
     known_headline,
+    width_panels,
 )
 from nasbench1shot1.tables.table import Table
 
@@ -105,6 +106,15 @@ def test_mean_accuracy_by_the_last_width(table: Table) -> None:
     first = frame[(frame["layer"] == "stem and cell 1") & (frame["dataset"] == "cifar10")].set_index("width")
     assert first.loc[16, "mean"] == pytest.approx(accuracies[4096:8192].mean())
     assert (first.loc[8, "low"], first.loc[8, "high"]) == (accuracies[:4096].min(), accuracies[:4096].max())
+
+
+def test_titles_state_the_range_of_n(table: Table) -> None:
+    frame = pandas.DataFrame({"architecture": table.hashes([0, 1, 2, 9]), "epochs": 90, "test_accuracy": 0.5})
+    own = nb.table_from_frame(frame, space=nb.search_space("nats-size"), reference="present", dataset="mnist")
+    assert [panel.title for panel in width_panels(accuracy_by_width(own))] == ["mnist: n = 1 to 4 per point"]
+    assert {panel.title.partition(": ")[2] for panel in width_panels(accuracy_by_width(table))} == {
+        "n = 4,096 per point"
+    }
 
 
 def test_the_command_writes_every_analysis_that_the_table_can_answer(

@@ -3,10 +3,12 @@
 import io
 import json
 import math
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
+import numpy as np
 import pandas
 import pytest
 from closed_forms import choice_block_multiply_adds
@@ -17,7 +19,7 @@ from tiny_search import FEW, TINY, search
 import nasbench1shot1 as nb
 from nasbench1shot1 import cli
 from nasbench1shot1.experiments import all_plans
-from nasbench1shot1.experiments.all_plans import BEGIN, END, AllPlans, written_rows
+from nasbench1shot1.experiments.all_plans import BEGIN, END, AllPlans
 from nasbench1shot1.experiments.planning.plan import Plan, Row, total
 from nasbench1shot1.experiments.planning.screen import flops, show, size, times_table, two_digits, work_table
 from nasbench1shot1.experiments.plans import COMMANDS, make_plan
@@ -500,6 +502,12 @@ def as_plan(frame: pandas.DataFrame, name: str) -> Plan:
     return Plan("", (total(rows, name),), has_total=False)
 
 
+def written_rows(page: str) -> list[list[str]]:
+    """Return the cells of the tables in the written part of a page, without headings."""
+    part = page.partition(BEGIN)[2].partition(END)[0]
+    return [re.split(r"\s*\|\s*", line.strip("| ")) for line in part.splitlines() if line.startswith("| ")]
+
+
 def test_the_page_has_the_sums_of_the_recorded_plan_of_every_figure(recorded: pandas.DataFrame) -> None:
     rows = written_rows(PAGE.read_text())
     works, times = ({row[0]: row[1:] for row in rows if len(row) == size} for size in (8, 6))
@@ -632,6 +640,10 @@ def test_bad_input_is_refused_in_one_sentence(
     ("line", "named"),
     [
         ("search --scale quick --out run", ["run", "--out"]),
+        ("search --scale quick --seeds 0-1 --table nowhere", ["nowhere"]),
+        ("search --scale quick --space nb201 --images own.npz", ["own", "cifar100", "--images"]),
+        ("tune --scale quick --space nb201 --images own.npz", ["own", "cifar100", "--images"]),
+        ("reproduce methods-nb201 --scale quick --only gdas --images own.npz", ["own", "cifar100", "--images"]),
         ("tune --scale quick --out run", ["run", "--out"]),
         ("blackbox --out run", ["run", "--out"]),
         (f"train {CELL} --out run", ["run", "--out"]),
@@ -647,6 +659,7 @@ def test_a_dry_run_refuses_what_the_command_refuses(
     (nowhere / "run").mkdir()
     (nowhere / "run" / "notes.txt").touch()
     (nowhere / "list.txt").write_text(CELL)
+    np.savez(nowhere / "own.npz", images=np.zeros((4, 16, 16, 3), np.uint8), labels=[0, 1, 0, 1])
     decay = {"name": "weight_decey", "type": "uniform_float", "lower": 0, "upper": 1, "log": False, "default_value": 0}
     for name, hyperparameters in (("empty", []), ("other", [decay])):
         content = {"name": name, "hyperparameters": hyperparameters, "conditions": [], "forbiddens": []}
@@ -669,6 +682,8 @@ def test_plans_of_commands_refuse_what_does_not_apply(nowhere: Path, capsys: pyt
         nb.plan("figure6")
     with refuses(nb.InvalidInputError, "v1000", "v100"):
         nb.plan("figure2", gpus=["v1000"])
+    with refuses(nb.InvalidInputError, options="threads"):
+        nb.plan("figure2", threads=0)
     with refuses(nb.InvalidInputError, options="seeds"):
         nb.plan("search", seeds=[])
     with refuses(nb.InvalidInputError, options="run"):

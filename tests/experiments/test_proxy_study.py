@@ -15,7 +15,7 @@ from forked_jobs import FORK_JOBS
 from matplotlib.text import Text
 from refusals import exits, missing
 from scipy.stats import spearmanr
-from tiny_figures import planned, run_jobs_here
+from tiny_figures import planned, refuse_jobs, run_jobs_here
 from tiny_proxies import JOBS, TINY, reproduce, shrink, train, without_seconds
 from warm_process import WarmProcess
 
@@ -34,7 +34,6 @@ from nasbench1shot1.experiments.reproduction.results.proxies import (
     interval,
     score_trainings,
 )
-from nasbench1shot1.jobs import pool
 from nasbench1shot1.jobs.job import wait_until_free
 from nasbench1shot1.proxy_training import ProxyTrainings
 
@@ -63,13 +62,7 @@ def here(monkeypatch) -> None:
 
 @pytest.fixture
 def no_process(monkeypatch) -> None:
-    """Fail if a job is started."""
-
-    def refuse(self, job, *_):
-        raise AssertionError(f"{job.name} was started")
-
-    for workers in (pool._ThisMachine, pool._ThisProcess):
-        monkeypatch.setattr(workers, "submit", refuse)
+    refuse_jobs(monkeypatch)
 
 
 def all_files(out: Path) -> dict[Path, bytes]:

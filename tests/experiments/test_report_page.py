@@ -466,9 +466,10 @@ def test_bad_input_ends_in_one_sentence_and_writes_nothing(runs, options, named,
     assert (tmp_path / "old.html").read_text() == "kept"
 
 
-def test_the_command_of_a_page_writes_it_again(folder, tmp_path):
+@pytest.mark.parametrize("label", ["a b", "a,b"])
+def test_the_command_of_a_page_writes_it_again(folder, tmp_path, label):
     file = tmp_path / "my report.html"
-    page = write(folder / "gdas", file, labels=["a b"], spread="std")
+    page = write(folder / "gdas", file, labels=[label], spread="std")
     command = next(line for line in html.unescape(page).split("<pre>")[-1].split("</pre>") if "report" in line)
     given = shlex.split(re.sub(r"<[^>]*>", "", command))
     assert given[:2] == ["nb1shot1", "report"]

@@ -22,7 +22,7 @@ from quick_ranking import tiny_ranking
 import nasbench1shot1 as nb
 from nasbench1shot1.black_box_search.options import black_box_options
 from nasbench1shot1.cli import main
-from nasbench1shot1.commands.search import parse_seeds
+from nasbench1shot1.commands.arguments import parse_seeds
 from nasbench1shot1.display.colours import FURTHER, MARKERS, METHODS, curve_styles
 from nasbench1shot1.display.curves import Trace, pool
 from nasbench1shot1.display.style import BACKGROUND

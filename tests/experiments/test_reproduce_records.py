@@ -17,7 +17,7 @@ import pytest
 from conftest import CHECKOUT
 from made_records import read_packed_files, write_packed, write_records
 from refusals import refuses
-from tiny_figures import ARGUMENTS, JOBS, STEM, reproduce, run_jobs_here, shrink
+from tiny_figures import ARGUMENTS, JOBS, STEM, refuse_jobs, reproduce, run_jobs_here, shrink
 
 from nasbench1shot1.display.canvas import Canvas
 from nasbench1shot1.experiments.comparison.rank_tests import rank_tests
@@ -53,10 +53,7 @@ def tiny(monkeypatch) -> None:
 
 @pytest.fixture
 def no_search(monkeypatch) -> None:
-    def refuse(self, job, *_):
-        raise AssertionError(f"{job.name} was started")
-
-    monkeypatch.setattr(pool._ThisProcess, "submit", refuse)
+    refuse_jobs(monkeypatch)
 
 
 def test_records_draw_the_same_picture_and_pack_to_the_same_bytes(finished, no_search, tmp_path):

@@ -14,7 +14,19 @@ from forked_jobs import FORK_JOBS, fork_jobs
 from matplotlib.text import Text
 from refusals import exits, missing, refuses
 from rich.console import Console
-from tiny_figures import ARGUMENTS, DRIVER, JOBS, ONLY, STEM, TINY, planned, reproduce, run_jobs_here, shrink
+from tiny_figures import (
+    ARGUMENTS,
+    DRIVER,
+    JOBS,
+    ONLY,
+    STEM,
+    TINY,
+    planned,
+    refuse_jobs,
+    reproduce,
+    run_jobs_here,
+    shrink,
+)
 from warm_process import WarmProcess
 
 import nasbench1shot1 as nb
@@ -24,7 +36,7 @@ from nasbench1shot1.experiments.reproduction.figure_jobs import open_figure
 from nasbench1shot1.experiments.reproduction.figures.catalogue import FIGURES
 from nasbench1shot1.experiments.reproduction.figures.parts import Curve, Panel, Scale
 from nasbench1shot1.experiments.reproduction.results.base import Found, Results
-from nasbench1shot1.jobs import pool, process
+from nasbench1shot1.jobs import process
 from nasbench1shot1.jobs.job import wait_until_free
 
 EPOCHS = ("--epochs", "3")
@@ -54,13 +66,7 @@ def here(monkeypatch) -> None:
 
 @pytest.fixture
 def no_process(monkeypatch) -> None:
-    """Fail if a search is started."""
-
-    def refuse(self, job, *_):
-        raise AssertionError(f"{job.name} was started")
-
-    for workers in (pool._ThisMachine, pool._ThisProcess):
-        monkeypatch.setattr(workers, "submit", refuse)
+    refuse_jobs(monkeypatch)
 
 
 def without_seconds(run: nb.Run) -> list[dict]:

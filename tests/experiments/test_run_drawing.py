@@ -102,10 +102,10 @@ def test_given_axes_show_the_mean_of_the_space_phases_and_decisions(tmp_path):
 
 
 def test_a_search_whose_table_is_missing_has_no_mean(group, monkeypatch):
-    def refuse(run):
+    def refuse(*_):
         raise nb.InvalidInputError("the table is missing: import it")
 
-    monkeypatch.setattr("nasbench1shot1.experiments.run_drawing.recorded_table", refuse)
+    monkeypatch.setattr("nasbench1shot1.experiments.rescoring.table_of_run", refuse)
     assert len(nb.draw_regret(group[0]).get_lines()) == 2
 
 

@@ -2,9 +2,11 @@
 
 import networkx
 import numpy as np
+import pandas
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from matplotlib.text import Text
 from refusals import refuses
 from scipy.stats import kendalltau, spearmanr
 from space_statistics_tables import (
@@ -31,7 +33,12 @@ from nasbench1shot1.experiments.space_statistics.locality import autocorrelation
 from nasbench1shot1.experiments.space_statistics.mini_against_full import expected_minimum, mini_against_full
 from nasbench1shot1.experiments.space_statistics.nasbench101 import ANALYSES
 from nasbench1shot1.experiments.space_statistics.operation_replacement import operation_replacement
-from nasbench1shot1.experiments.space_statistics.top_cells import top_rows
+from nasbench1shot1.experiments.space_statistics.top_cells import (
+    copies_panels,
+    isomorphic_copies,
+    top_rows,
+    top_volume,
+)
 from nasbench1shot1.experiments.space_statistics.values import caption, known_values
 from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError
 from nasbench1shot1.nasbench101.cell import Cell
@@ -39,6 +46,7 @@ from nasbench1shot1.nasbench101.encoding import OPERATIONS, VERTEX_BIT
 from nasbench1shot1.tables.table import Table, load_table
 
 CONV3, CONV1, POOL = OPERATIONS
+NB101_MINI = nb.search_space("nb101-mini")
 
 
 @pytest.fixture(scope="module")
@@ -294,6 +302,59 @@ def test_neighbours_of_a_cell_are_marked(retrained):
     ]
 
 
+@pytest.fixture(scope="module")
+def constant() -> Table:
+    """Some cells with equal accuracies in all repeats at two budgets."""
+    drawn = [NB101_MINI.sample(np.random.default_rng(seed)) for seed in range(50)]
+    names = [str(arch) for arch in {arch.network_id: arch for arch in drawn}.values()]
+    trainings = [(name, epochs, repeat) for name in names for epochs in (4, 108) for repeat in range(3)]
+    frame = pandas.DataFrame(trainings, columns=["architecture", "epochs", "repeat"])
+    frame[["validation_accuracy", "test_accuracy", "training_time"]] = 0.8, 0.8, 100.0
+    frame["trainable_parameters"] = frame["architecture"].map({name: number for number, name in enumerate(names)})
+    return nb.table_from_frame(frame, space=NB101_MINI, reference="present", dataset="cifar10")
+
+
+@pytest.mark.parametrize("name", ["accuracy-distribution", "error-distribution", "noise-distribution"])
+def test_distributions_of_equal_values_rise_from_0_to_1(constant, name):
+    frame = ANALYSES[name].run(constant)
+    axes = ANALYSES[name].draw(frame)[0]
+    value = {"accuracy-distribution": 80, "error-distribution": 20, "noise-distribution": 0}[name]
+    assert len(axes.lines) > 1
+    for line in axes.lines:
+        assert line.get_xdata() == pytest.approx(value) and (line.get_ydata()[0], line.get_ydata()[-1]) == (0, 1)
+    low, high = axes.get_xlim()
+    assert low < value < high and (axes.get_xscale() == "log") == (name == "error-distribution")
+
+
+@pytest.mark.parametrize("name", ["budget-correlation", "mini-against-full", "fitness-distance", "cost"])
+def test_undefined_correlations_are_dashes(constant, name):
+    frame = ANALYSES[name].run(constant, split="validation")
+    figure = ANALYSES[name].draw(frame)[0].figure
+    shown = [ANALYSES[name].headline(frame), texts(figure), *(text.get_text() for text in figure.findobj(Text))]
+    assert not any("nan" in text for text in shown)
+    assert name == "mini-against-full" or any("–" in text for text in shown)
+
+
+def test_the_axis_of_accuracies_reaches_to_marked_networks(sample):
+    worst = int(np.nanargmin(sample.values("validation_accuracy", 108).mean(axis=1)))
+    axes = nb.draw_statistics("accuracy-distribution", sample, mark=[("worst", sample.hashes(worst)[0])])
+    [line] = [line for line in axes.lines if line.get_label().startswith("worst")]
+    assert axes.get_xlim()[0] < line.get_xdata()[0] < 20
+    assert nb.draw_statistics("accuracy-distribution", sample).get_xlim()[0] > 80
+
+
+def test_a_single_cell_and_a_single_encoding_are_in_the_singular():
+    codes = all_cells(3)
+    table = synthetic_table(codes, {"test_accuracy": np.arange(len(codes)) / 10})
+    frame = isomorphic_copies(table, top=1)
+    (panel,) = copies_panels(frame)
+    assert panel.title == "Isomorphic copies: 1 encoding of 1 top cell"
+    assert frame.attrs["notes"][0].startswith("the 1 best cell: 1 of ")
+    near = top_volume(table, np.random.default_rng(0), top=1)
+    assert near.attrs["notes"][0].startswith("the 1 best cell, 1 encoding in all; ")
+    assert ANALYSES["top-volume"].headline(near).endswith(" edits of 1 cell")
+
+
 def test_marked_networks_of_distributions_are_vertical_lines_at_their_values():
     table, mark = load_table(), ["ResNet-like cell", "Inception-like cell"]
     for name, accuracy in (("accuracy-distribution", True), ("error-distribution", False)):
@@ -465,8 +526,8 @@ def test_refusals_are_single_sentences(sample, retrained):
         budget_correlation(small_table(additive))
     with refuses(OutOfDomainError, "two"):
         operation_replacement(synthetic_table(all_cells(2), {"validation_accuracy": np.ones(1)}))
-    with refuses(OutOfDomainError, 1, 3, "cells"):
-        fitness_distance(synthetic_table(all_cells(2), {"test_accuracy": np.ones(1)}))
+    with refuses(OutOfDomainError, 3, 4, "cells"):
+        fitness_distance(synthetic_table(all_cells(3)[:3], {"test_accuracy": np.arange(3) / 3}))
     with refuses(InvalidInputError, "s9"):
         error_distribution(retrained, ["s9"])
     with refuses(OutOfDomainError, 108, "measured"):

@@ -51,6 +51,17 @@ def run(out: Any = None, resume: Any = None, **options: Any) -> None:
         writer.finish({})
 
 
+def run_with_symbols(out: Path, **options: Any) -> None:
+    """Print characters that ASCII lacks, then run."""
+    print("16 × 9 – Λ")
+    run(out, **options)
+
+
+def fail_at_once(out: Path, **options: Any) -> None:
+    """Raise an error that is not for users."""
+    raise ZeroDivisionError("mine")
+
+
 def die(out: Path) -> None:
     """Kill this process at once."""
     note(out)

@@ -22,7 +22,7 @@ INCEPTION = (
     ],
     ["input", OPERATIONS[1], *[OPERATIONS[0]] * 3, OPERATIONS[2], "output"],
 )
-"""The cell of the published example."""
+"""The example in the documentation of nasbench: 1×1, 3×3, 3×3 after 3×3, and max-pooling."""
 
 
 def graph_of(cell: Cell, parameters: int) -> Graph:

@@ -12,6 +12,7 @@ from nasbench1shot1.experiments.reproduction.figure_jobs import open_figure
 from nasbench1shot1.experiments.reproduction.figures.catalogue import FIGURES
 from nasbench1shot1.experiments.reproduction.figures.parts import Figure
 from nasbench1shot1.experiments.reproduction.kinds import FigureJob
+from nasbench1shot1.jobs import pool
 from nasbench1shot1.jobs.pool import WorkerOptions, this_process
 
 TINY: dict[str, Any] = {
@@ -64,6 +65,16 @@ def planned(
 def run_jobs_here(monkeypatch: pytest.MonkeyPatch) -> None:
     """Run jobs in this process: a process per job would spend seconds on importing PyTorch."""
     monkeypatch.setattr(WorkerOptions, "open", lambda *_, **__: this_process())
+
+
+def refuse_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fail if a job is started."""
+
+    def refuse(self: Any, job: FigureJob, *_: Any) -> None:
+        raise AssertionError(f"{job.name} was started")
+
+    for workers in (pool._ThisMachine, pool._ThisProcess):
+        monkeypatch.setattr(workers, "submit", refuse)
 
 
 def reproduce(out: Path, *arguments: str) -> None:

@@ -12,9 +12,10 @@ import pandas
 
 from nasbench1shot1.display.colours import MOST_BANDS, Colors, checked_colors, checked_labels
 from nasbench1shot1.display.curves import describe_band, spread_words
-from nasbench1shot1.display.style import AnyStyle, Spread
+from nasbench1shot1.display.style import AnyStyle, Spread, tones
 from nasbench1shot1.experiments.reproduction.figures.parts import Curve, Figure, Panel, Pooling
 from nasbench1shot1.experiments.reproduction.kinds import FigureJob
+from nasbench1shot1.experiments.rescoring import rescore
 from nasbench1shot1.ground.plugins import imported
 from nasbench1shot1.ground.text import counted, counted_range, fit_columns, markdown_table
 from nasbench1shot1.one_shot_search.captions import table_text
@@ -27,8 +28,16 @@ if TYPE_CHECKING:
     from nasbench1shot1.display import axes
 
 
+Place = tuple[str, str]
+"""The keys of a panel and of a curve."""
 MOST_LISTED = 6
 """Maximum number of unfinished curves that captions list."""
+OURS: dict[str, Any] = {"marker": "o", "markersize": 5}
+"""The look of our values in panels that show published values, too."""
+THEIRS: dict[str, Any] = {"marker": "D", "markersize": 4, "color": "#888888", "markerfacecolor": "white"}
+"""The look of published values."""
+BELOW = 0.28
+"""Distance of a published value below ours, in rows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +49,7 @@ class Found:
     runs: Sequence[Any]
 
     @property
-    def place(self) -> tuple[str, str]:
+    def place(self) -> Place:
         """The keys of the panel and the curve."""
         return self.panel.key, self.curve.key
 
@@ -269,6 +278,22 @@ class CurveResults(Results):
         )
 
 
+class SearchResults(CurveResults):
+    """Results of one-shot searches, scored on the table of the figure."""
+
+    SMALL = "searches this small show that the methods run and how they begin, but not how they rank"
+
+    @cached_property
+    def frames(self) -> dict[Place, list[pandas.DataFrame]]:
+        """The metrics of every search, as in `Run.metrics`, by panel and curve."""
+        return {found.place: [rescore(run, self.table) for run in found.runs] for found in self.found}
+
+    @property
+    def all_frames(self) -> list[pandas.DataFrame]:
+        """The metrics of all searches."""
+        return [frame for frames in self.frames.values() for frame in frames]
+
+
 def drawing_of(figure: Figure) -> type[Results]:
     """Return the class that reads and draws the runs of a figure."""
     drawing: type[Results] = imported(f"nasbench1shot1.experiments.reproduction.results.{figure.drawing}")
@@ -288,6 +313,14 @@ def with_spread(mean: float, spread: float, digits: int = 2, scale: float = 100.
         return "undefined"
     value = f"{scale * mean:.{digits}f}"
     return f"{value}{unit}" if isnan(spread) else f"{value} ± {scale * spread:.{digits}f}{unit}"
+
+
+def draw_point(ax: "axes.Axes", row: Mapping[Any, Any], prefix: str, height: float, **look: Any) -> None:
+    """Draw the mean in a row with its standard deviation, if there is one; nothing without a mean."""
+    mean, std = row[f"{prefix}mean"], row[f"{prefix}std"]
+    if not isnan(mean):
+        bar = None if isnan(std) else std
+        ax.errorbar(mean, height, xerr=bar, linestyle="", capsize=2, elinewidth=1.2, **tones(look))
 
 
 def in_front(frame: pandas.DataFrame, **columns: Any) -> pandas.DataFrame:

@@ -16,9 +16,8 @@ from nasbench1shot1.display.canvas import Canvas
 from nasbench1shot1.display.colours import MOST_BANDS, curve_rows, curve_styles
 from nasbench1shot1.display.curves import Pooled
 from nasbench1shot1.display.style import AnyStyle
-from nasbench1shot1.experiments.accuracies import spread_text
+from nasbench1shot1.experiments.accuracies import compare_with_published, spread_text
 from nasbench1shot1.experiments.black_box_studies import (
-    compare_with_published,
     draw_ecdf,
     draw_sorted,
     ecdf,

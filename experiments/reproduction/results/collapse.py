@@ -5,6 +5,7 @@ table 5). It *collapses to zeroized paths* if no path leads from the input to th
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
@@ -34,20 +35,17 @@ from nasbench1shot1.evaluator import mean_regret_of
 from nasbench1shot1.experiments.comparison.rank_tests import SIGNIFICANT, rank_tests
 from nasbench1shot1.experiments.reproduction.figures.collapse import BASE, SHORTER
 from nasbench1shot1.experiments.reproduction.figures.parts import Panel
-from nasbench1shot1.experiments.reproduction.results.base import CurveResults, in_front
-from nasbench1shot1.experiments.rescoring import rescore
+from nasbench1shot1.experiments.reproduction.results.base import Place, SearchResults, in_front
 from nasbench1shot1.ground.text import counted, counted_range
 from nasbench1shot1.nasbench201.architecture import EDGES, NONE, OPERATIONS, EdgeArchitecture
 from nasbench1shot1.one_shot_search.captions import provenance, scale_text
 from nasbench1shot1.one_shot_search.record import Run
 from nasbench1shot1.one_shot_search.regret_curve import MEAN_LABEL, MEAN_LOOK, draw_mean_regret
-from nasbench1shot1.tables.table import Table
 
 if TYPE_CHECKING:
     from nasbench1shot1.display import axes
 
 Floats = NDArray[np.float64]
-Place = tuple[str, str]
 SKIP = OPERATIONS.index("skip_connect")
 QUANTITIES = {
     "test_regret": 0.0,
@@ -79,12 +77,12 @@ DRAWN = {
 """The quantities of the picture, with their labels."""
 
 
-def measures(run: Run, table: Table) -> pandas.DataFrame:
+def measures(run: Run, frame: pandas.DataFrame) -> pandas.DataFrame:
     """Return the quantities that show a collapse, with a row for every epoch; the columns are `QUANTITIES`.
 
     Args:
         run: a search on a space of NAS-Bench-201.
-        table: the table that scores its architectures.
+        frame: its metrics on the table that scores it, as in `Run.metrics`.
 
     Returns:
         Regret and errors as fractions; the numbers of edges of the preferred cell with the operations skip_connect
@@ -92,7 +90,7 @@ def measures(run: Run, table: Table) -> pandas.DataFrame:
         and skip_connect, averaged over the edges (NaN where excluded); and the measurements of the search, NaN if it
         does not have them. The index is the epoch.
     """
-    frame, cells = rescore(run, table), cast("list[EdgeArchitecture]", run.architectures)
+    cells = cast("list[EdgeArchitecture]", run.architectures)
     weights = np.stack([of["operations"].mean(axis=0) for of in run.mixing_weights_of(frame["epoch"]).values()])
     own: dict[str, Any] = {
         "skips": [cell.operations.count(SKIP) for cell in cells],
@@ -101,26 +99,29 @@ def measures(run: Run, table: Table) -> pandas.DataFrame:
         "none_weight": weights[:, NONE],
         "skip_weight": weights[:, SKIP],
     }
-    frame = frame.assign(**own).set_index("epoch")
-    return frame.reindex(columns=list(QUANTITIES)).astype(np.float64)
+    found = frame.assign(**own).set_index("epoch")
+    return found.reindex(columns=list(QUANTITIES)).astype(np.float64)
 
 
-class Collapse(CurveResults):
+class Collapse(SearchResults):
     """Regrets, operations and measurements of all finished searches, pooled over seeds."""
 
     HEADINGS = ("panel", "curve", "seeds", "final test regret [%]", "skips", "zeroized", "all skips", "no path")
     SMALL = "a reduced supernet on few images: the full scale may differ"
 
     @cached_property
-    def frames(self) -> dict[Place, list[pandas.DataFrame]]:
+    def measured(self) -> dict[Place, list[pandas.DataFrame]]:
         """The `measures` of every search, by panel and curve."""
-        return {found.place: [measures(run, self.table) for run in found.runs] for found in self.found}
+        return {
+            found.place: [measures(*pair) for pair in zip(found.runs, self.frames[found.place], strict=True)]
+            for found in self.found
+        }
 
     @cached_property
     def curves(self) -> dict[Place, dict[str, Pooled]]:
         """Every quantity over the epochs, pooled over seeds, by panel and curve."""
         found = {}
-        for place, frames in self.frames.items():
+        for place, frames in self.measured.items():
             values = {name: np.stack([frame[name].to_numpy() for frame in frames]) for name in QUANTITIES}
             found[place] = {
                 name: pool_values(frames[0].index, values[name], spread=self.spread, lowest=lowest)
@@ -131,7 +132,7 @@ class Collapse(CurveResults):
     @cached_property
     def last(self) -> dict[Place, pandas.DataFrame]:
         """The last row of every search's `measures`, by panel and curve."""
-        return {place: pandas.concat([frame.tail(1) for frame in frames]) for place, frames in self.frames.items()}
+        return {place: pandas.concat([frame.tail(1) for frame in frames]) for place, frames in self.measured.items()}
 
     def as_table(self) -> pandas.DataFrame:
         """Return a row for every panel, curve and epoch: mean and band (`<quantity>_low`, `_high`) of every quantity.
@@ -259,11 +260,11 @@ class Collapse(CurveResults):
         return words and f"{words}; bands of the base only"
 
     def _caption(self) -> str:
-        measured = provenance(pandas.concat([frame["test_measured"] for frame in self._rescored]))
+        measured = provenance(pandas.concat([frame["test_measured"] for frame in self.all_frames]))
         lines = [f"test regrets are {measured}; {self._seeds()}"]
         if any(found.curve.key == SHORTER for found in self.found):
             lines.append(f"{self.labels[SHORTER]}: two epochs are drawn as one, so that equal epochs have equal steps")
-        return self.caption(*lines, frames=self._rescored)
+        return self.caption(*lines, frames=self.all_frames)
 
     def _seeds(self) -> str:
         """Return the numbers of seeds in words, of every curve over all panels."""
@@ -276,10 +277,6 @@ class Collapse(CurveResults):
             return next(iter(by_words))
         return "; ".join(f"{words}: {', '.join(labels)}" for words, labels in by_words.items())
 
-    @cached_property
-    def _rescored(self) -> list[pandas.DataFrame]:
-        return [rescore(run, self.table) for run in self.runs]
-
 
 _ENDS = {"mean": "centre", "low": "low", "high": "high"}
 
@@ -291,8 +288,7 @@ def steps_per_epoch(config: Mapping[str, Any]) -> int:
 
 def _over(panel: Panel, curve: Pooled) -> Pooled:
     """Return a curve whose last epoch is that of its panel."""
-    shown = panel.options["epochs"] / curve.at[-1] * curve.at
-    return Pooled(shown, curve.centre, curve.low, curve.high, curve.values, curve.spread, curve.statistic, curve.is_cut)
+    return replace(curve, at=panel.options["epochs"] / curve.at[-1] * curve.at)
 
 
 def _with_band(row: "pandas.Series[Any]", name: str, scale: float = 1.0) -> str:

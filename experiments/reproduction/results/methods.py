@@ -26,8 +26,7 @@ from nasbench1shot1.display.style import AnyStyle, tone, tones
 from nasbench1shot1.evaluator import mean_regret_of
 from nasbench1shot1.experiments.comparison.rank_tests import SIGNIFICANT, rank_tests
 from nasbench1shot1.experiments.reproduction.figures.parts import Panel
-from nasbench1shot1.experiments.reproduction.results.base import CurveResults, Found, in_front
-from nasbench1shot1.experiments.rescoring import rescore
+from nasbench1shot1.experiments.reproduction.results.base import Found, Place, SearchResults, in_front
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.one_shot_search.captions import provenance, scale_text
 from nasbench1shot1.one_shot_search.regret_curve import MEAN_LABEL, MEAN_LOOK, other_regrets
@@ -44,7 +43,6 @@ DRAWS, SAMPLED = 10_000, 1_000
 """Number of simulated random searches, and how many of them take part in rank tests."""
 MOST_OF_MEAN = 5.0
 """The axis is logarithmic if a band exceeds this multiple of the mean regret of the space."""
-Place = tuple[str, str]
 
 
 def measures(frame: pandas.DataFrame) -> dict[str, float]:
@@ -85,17 +83,12 @@ def random_regrets(table: "Table", space: str, dataset: str | None, lookups: int
     return found
 
 
-class MethodTable(CurveResults):
+class MethodTable(SearchResults):
     """Regrets, rank tests and costs of all finished searches, scored on one table."""
 
     WHOLE = ("space", "method")
     HEADINGS = ("space", "method", "seeds", "final test regret [%]", "best seen [%]", "anytime [%]", "seconds")
     SMALL = "searches this small show how the methods run and what they cost, but hardly how they rank"
-
-    @cached_property
-    def frames(self) -> dict[Place, list[pandas.DataFrame]]:
-        """The metrics of every run, by panel and curve."""
-        return {found.place: [rescore(run, self.table) for run in found.runs] for found in self.found}
 
     @cached_property
     def samples(self) -> dict[Place, dict[str, Floats]]:
@@ -280,7 +273,7 @@ class MethodTable(CurveResults):
                     else "the table has no validation accuracies, so there are no best-seen regrets"
                 )
                 + ("; bands are cut at the left end" if is_floored else ""),
-                frames=[frame for frames in self.frames.values() for frame in frames],
+                frames=self.all_frames,
             )
             return canvas.finish(title, caption, legend=legend, band=self.band([1], is_cut))
 

@@ -11,14 +11,22 @@ from nasbench1shot1.display.canvas import Canvas
 from nasbench1shot1.display.colours import curve_styles
 from nasbench1shot1.display.curves import LEVEL_COLOUR
 from nasbench1shot1.display.style import AnyStyle, tone, tones
-from nasbench1shot1.experiments.accuracies import SHOWN, Accuracies, title_of
-from nasbench1shot1.experiments.black_box_studies import Published, published_values
+from nasbench1shot1.experiments.accuracies import SHOWN, Accuracies, Published, published_values, title_of
 from nasbench1shot1.experiments.correlation.analysis import predictions_and_truths
 from nasbench1shot1.experiments.correlation.record import Ranking
 from nasbench1shot1.experiments.rank_correlation import pearson
 from nasbench1shot1.experiments.reproduction.figures.nasbench201 import ANY, BATCH, BLOCKS, NAMES, RUNNING, STATISTICS
-from nasbench1shot1.experiments.reproduction.results.base import CurveResults, Found, epochs_text, in_front
-from nasbench1shot1.experiments.reproduction.results.nats_bench import BELOW, OURS, THEIRS, draw_point
+from nasbench1shot1.experiments.reproduction.results.base import (
+    BELOW,
+    OURS,
+    THEIRS,
+    CurveResults,
+    Found,
+    SearchResults,
+    draw_point,
+    epochs_text,
+    in_front,
+)
 from nasbench1shot1.ground.text import markdown_table
 from nasbench1shot1.one_shot_search.captions import scale_text
 
@@ -47,10 +55,8 @@ PUBLISHED: Mapping[str, Published] = {
 """Table 5: mean and standard deviation over three searches in percent, by block."""
 
 
-class _Searches(CurveResults):
+class _Searches(SearchResults):
     """Searches in the blocks of table 5; searches of the panel "any" belong to both blocks."""
-
-    SMALL = "searches this small show that the methods run and how they begin, but not how they rank"
 
     @cached_property
     def blocks(self) -> dict[str, list[Found]]:

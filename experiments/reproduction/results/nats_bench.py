@@ -16,25 +16,34 @@ from nasbench1shot1.display.canvas import Canvas
 from nasbench1shot1.display.colours import MOST_BANDS, curve_styles
 from nasbench1shot1.display.curves import LEVEL_COLOUR, Pooled, draw_curve, draw_level, pool, pool_values, span
 from nasbench1shot1.display.style import AnyStyle, Spread, tones
-from nasbench1shot1.experiments.accuracies import spread_text
-from nasbench1shot1.experiments.black_box_studies import (
+from nasbench1shot1.experiments.accuracies import (
     SIZE_PUBLISHED,
     Published,
     accuracies_of,
     compare_with_published,
-    final_accuracies,
+    spread_text,
 )
+from nasbench1shot1.experiments.black_box_studies import final_accuracies
 from nasbench1shot1.experiments.reproduction.figures.nats_bench import ONE_SHOT, SIZE
 from nasbench1shot1.experiments.reproduction.figures.parts import DATA_SETS, Curve
-from nasbench1shot1.experiments.reproduction.results.base import CurveResults, Found, in_front, with_spread
+from nasbench1shot1.experiments.reproduction.results.base import (
+    BELOW,
+    OURS,
+    THEIRS,
+    Found,
+    Place,
+    SearchResults,
+    draw_point,
+    in_front,
+    with_spread,
+)
 from nasbench1shot1.experiments.reproduction.results.black_box import (
     BlackBoxResults,
     BlackBoxStudies,
     Style,
     values_over_time,
 )
-from nasbench1shot1.experiments.reproduction.results.regrets import Place, variant_styles
-from nasbench1shot1.experiments.rescoring import rescore
+from nasbench1shot1.experiments.reproduction.results.regrets import variant_styles
 from nasbench1shot1.ground.errors import flag
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.one_shot_search.captions import provenance, scale_text
@@ -148,16 +157,10 @@ def accuracy_over_time(study: BlackBoxStudy, spread: Spread | None = None) -> Po
     return pool(accuracies, times[times >= span(errors)[0]], spread=spread)
 
 
-class AccuracyOfDataSets(CurveResults):
+class AccuracyOfDataSets(SearchResults):
     """Figure 7: mean test accuracy of the preferred architectures of one-shot searches after every epoch."""
 
     HEADINGS = ("panel", "curve", "seeds", "final test accuracy", "final test regret")
-    SMALL = "searches this small show that the methods run and how they begin, but not how they rank"
-
-    @cached_property
-    def frames(self) -> dict[Place, list[pandas.DataFrame]]:
-        """The metrics of every run, scored on the table, by panel and curve."""
-        return {found.place: [rescore(run, self.table) for run in found.runs] for found in self.found}
 
     @cached_property
     def curves(self) -> dict[Place, Pooled]:
@@ -207,7 +210,7 @@ class AccuracyOfDataSets(CurveResults):
                 label_epochs(ax)
                 ax.set_title(panel.title)
                 ax.grid(alpha=0.25)
-            measured = [frame["test_measured"].astype(float) for frames in self.frames.values() for frame in frames]
+            measured = [frame["test_measured"].astype(float) for frame in self.all_frames]
             canvas.axes[0].set_ylabel(f"mean test accuracy [%]\n({provenance(pandas.concat(measured))})")
             legend = {found.curve.label: styles[found.place] for found in self.found}
             config = self.runs[0].config
@@ -223,7 +226,7 @@ class AccuracyOfDataSets(CurveResults):
 
     def _caption(self) -> str:
         shown = "test accuracy, after full training, of the architecture that each search prefers after an epoch"
-        return self.caption(shown, frames=[frame for frames in self.frames.values() for frame in frames])
+        return self.caption(shown, frames=self.all_frames)
 
 
 def described_scales(panels: "Sequence[tuple[Any, Sequence[Found]]]") -> list[str]:
@@ -233,12 +236,6 @@ def described_scales(panels: "Sequence[tuple[Any, Sequence[Found]]]") -> list[st
     if len(set(texts.values())) == 1:
         return list(dict.fromkeys(texts.values()))
     return [f"{title}: {text}" for title, text in texts.items()]
-
-
-OURS: Style = {"marker": "o", "markersize": 5}
-THEIRS: Style = {"marker": "D", "markersize": 4, "color": "#888888", "markerfacecolor": "white"}
-BELOW = 0.28
-"""Distance of a published value below ours, in rows."""
 
 
 class FinalAccuracies(BlackBoxStudies):
@@ -378,14 +375,6 @@ class FinalAccuracies(BlackBoxStudies):
             scales = dict.fromkeys(scale_text([run.config]) for run in self._joined)
             lines.append(f"one-shot searches: {'; '.join(scales)}")
         return "\n".join(lines)
-
-
-def draw_point(ax: "axes.Axes", row: Mapping[Any, Any], prefix: str, height: float, **look: Any) -> None:
-    """Draw the mean in a row with its standard deviation, if there is one; nothing without a mean."""
-    mean, std = row[f"{prefix}mean"], row[f"{prefix}std"]
-    if not np.isnan(mean):
-        bar = None if np.isnan(std) else std
-        ax.errorbar(mean, height, xerr=bar, linestyle="", capsize=2, elinewidth=1.2, **tones(look))
 
 
 def _order(key: str) -> int:

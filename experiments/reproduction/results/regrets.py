@@ -23,8 +23,13 @@ from nasbench1shot1.display.curves import draw_curve
 from nasbench1shot1.display.style import AnyStyle
 from nasbench1shot1.evaluator import mean_regret_of
 from nasbench1shot1.experiments.reproduction.figures.parts import Curve, Figure, Panel
-from nasbench1shot1.experiments.reproduction.results.base import CurveResults, epochs_text, in_front, with_spread
-from nasbench1shot1.experiments.rescoring import rescore
+from nasbench1shot1.experiments.reproduction.results.base import (
+    Place,
+    SearchResults,
+    epochs_text,
+    in_front,
+    with_spread,
+)
 from nasbench1shot1.one_shot_search.captions import one_shot_error_text, provenance, scale_text
 from nasbench1shot1.one_shot_search.regret_curve import (
     CURVES,
@@ -40,19 +45,12 @@ if TYPE_CHECKING:
 
 REGRET, ERROR = "test_regret", "one_shot_validation_error"
 Style = dict[str, Any]
-Place = tuple[str, str]
 
 
-class RegretCurves(CurveResults):
+class RegretCurves(SearchResults):
     """Mean and spread of test regret and one-shot error over seeds, for every curve and epoch."""
 
     HEADINGS = ("panel", "curve", "seeds", "final test regret", "one-shot error")
-    SMALL = "searches this small show that the methods run and how they begin, but not how they rank"
-
-    @cached_property
-    def frames(self) -> dict[Place, list[pandas.DataFrame]]:
-        """The metrics of every run, as in `Run.metrics`, by panel and curve."""
-        return {found.place: [rescore(run, self.table) for run in found.runs] for found in self.found}
 
     @cached_property
     def curves(self) -> dict[Place, AnytimeRegret]:
@@ -132,7 +130,7 @@ class RegretCurves(CurveResults):
         return self.title(part, scale_text(configs), size)
 
     def _caption(self) -> str:
-        return self.caption(frames=[frame for frames in self.frames.values() for frame in frames])
+        return self.caption(frames=self.all_frames)
 
 
 # Colours and line styles ----------------------------------------------------------------------------------------------

@@ -47,7 +47,7 @@ class StudyResults(Results):
         counts = alternatives(map(str, sorted({plan.planned for plan in plans})))
         budgets = ", ".join(map(str, sorted({budget for plan in plans for budget in plan.budgets})))
         number = "one study" if self.seeds == 1 else f"{self.seeds} studies"
-        scale = scale_text([{**study.shared_options, **study.config} for study in self.runs])
+        scale = scale_text([study.search_config for study in self.runs])
         return self.title(scale, f"{counts} searches of {budgets} epochs per study, {number}")
 
     def proposals(self) -> str:

@@ -11,8 +11,7 @@ from nasbench1shot1.display.colours import METHODS
 from nasbench1shot1.display.curves import Pooled, pool_values
 from nasbench1shot1.display.style import AnyStyle, tones
 from nasbench1shot1.experiments.reproduction.figures.nasbench_1shot1 import TRANSFERRED
-from nasbench1shot1.experiments.reproduction.results.base import CurveResults, with_spread
-from nasbench1shot1.experiments.rescoring import rescore
+from nasbench1shot1.experiments.reproduction.results.base import Place, SearchResults, with_spread
 from nasbench1shot1.experiments.tuning.best import transfer_table
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.one_shot_search.captions import provenance, scale_text
@@ -22,21 +21,19 @@ if TYPE_CHECKING:
     from nasbench1shot1.display import axes
 
 
-class Transfers(CurveResults):
+class Transfers(SearchResults):
     """The final test regrets of all finished searches, scored on one table."""
 
     HEADINGS = ("panel", "curve", "searches", "test regret")
     SMALL = "searches this small show that the transfer runs; they do not show whether it helps"
 
     @cached_property
-    def last(self) -> dict[tuple[str, str], pandas.DataFrame]:
+    def last(self) -> dict[Place, pandas.DataFrame]:
         """The last epoch of every search, by panel and curve."""
-        return {
-            found.place: pandas.concat([rescore(run, self.table).tail(1) for run in found.runs]) for found in self.found
-        }
+        return {place: pandas.concat([frame.tail(1) for frame in frames]) for place, frames in self.frames.items()}
 
     @cached_property
-    def pooled(self) -> dict[tuple[str, str], Pooled]:
+    def pooled(self) -> dict[Place, Pooled]:
         """The final test regret of every panel and curve with its band."""
         regrets = {place: rows["test_regret"].to_numpy() for place, rows in self.last.items()}
         return {place: pool_values([0], values[:, None], spread=self.spread) for place, values in regrets.items()}

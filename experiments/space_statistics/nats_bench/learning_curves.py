@@ -15,10 +15,11 @@ import pandas
 
 from nasbench1shot1.display.axis import Axis
 from nasbench1shot1.display.charts import Panel, Series
-from nasbench1shot1.experiments.rank_correlation import spearman
+from nasbench1shot1.experiments.rank_correlation import coefficient_text, spearman
 from nasbench1shot1.experiments.space_statistics.nats_bench.measurements import DATASETS, Column, Measurements
 from nasbench1shot1.experiments.space_statistics.values import Floats
 from nasbench1shot1.ground.errors import OutOfDomainError
+from nasbench1shot1.ground.text import number_range
 from nasbench1shot1.tables.columns import mean_of_known
 from nasbench1shot1.tables.table import Table
 
@@ -77,7 +78,8 @@ def rank_panels(frame: pandas.DataFrame) -> list[Panel]:
     marks = []
     for dataset, shown in frame.groupby("dataset", sort=False):
         look: dict[str, Any] = {"line": "-", "label": DATASETS[str(dataset)]}
-        marks.append(Series(shown["epochs"], shown["spearman"], detail=f", n = {shown['n'].iloc[0]:,}", **look))
+        detail = f", n = {number_range(shown['n'].tolist())}"
+        marks.append(Series(shown["epochs"], shown["spearman"], detail=detail, **look))
     axes = Axis("epoch of the training"), Axis("Spearman's ρ with final test accuracy")
     return [Panel("Ranks along training", *axes, marks)]
 
@@ -88,7 +90,7 @@ def rank_headline(frame: pandas.DataFrame) -> str:
     early, middle = (_nearest_epoch(frame, last / part) for part in (10, 2))
     listed = [
         f"{DATASETS[str(dataset)]} "
-        + ", ".join(f"{value:.3f}" for value in of.set_index("epochs")["spearman"].reindex([early, middle]))
+        + ", ".join(coefficient_text(value, 3) for value in of.set_index("epochs")["spearman"].reindex([early, middle]))
         for dataset, of in frame.groupby("dataset", sort=False)
     ]
     return f"Spearman with final test accuracy after {early} and {middle} of {last} epochs: {'; '.join(listed)}"
@@ -102,7 +104,8 @@ def _nearest_epoch(frame: pandas.DataFrame, epoch: float) -> int:
 def known_curves(table: Table, kind: str = "all") -> pandas.DataFrame:
     """Return the learning curves of the best architecture and of known ones, in the longest training.
 
-    Arguments and errors are as for `ranks_along_training`; a single architecture is sufficient.
+    Arguments and errors are as for `ranks_along_training`; a single architecture is sufficient. Data sets without final
+    test accuracies, which decide about the best one, are left out.
 
     Returns:
         `dataset`, `network` ("best" by final test accuracy, or a name of `Benchmark.reference_points`), `split` of the
@@ -113,16 +116,16 @@ def known_curves(table: Table, kind: str = "all") -> pandas.DataFrame:
     for curves in _curves_of(found):
         final = found.column(curves.dataset, "test")
         finals.append(final)
-        places = _places(found, final)
+        places = _places(found, final) if final.n else {}
         for epochs in range(1, found.full_budget + 1):
             accuracy = _accuracy(found, curves, epochs)
             rows += [
                 {**_of(curves), "network": name, "epochs": epochs, "accuracy": float(accuracy[place])}
                 for name, place in places.items()
             ]
+    attributes = found.attributes(f"learning curves of the training of {found.full_budget} epochs", finals)
     frame = pandas.DataFrame(rows)
-    words = f"learning curves of the training of {found.full_budget} epochs"
-    frame.attrs = found.attributes(words, finals, *_notes(frame))
+    frame.attrs = {**attributes, "notes": [*attributes["notes"], *_notes(frame)]}
     return frame
 
 
@@ -177,7 +180,7 @@ def _accuracy(found: Measurements, curves: _Curves, epochs: int) -> Floats:
 def _places(found: Measurements, final: Column) -> dict[str, int]:
     known = {name: found.place(text) for name, text in found.table.benchmark.reference_points.items()}
     named = {name: place for name, place in known.items() if place is not None}
-    return {"best": int(np.nanargmax(final.accuracy)), **named} if final.n else named
+    return {"best": int(np.nanargmax(final.accuracy)), **named}
 
 
 def _of(curves: _Curves) -> dict[str, str]:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from nasbench1shot1.display.axis import Axis
 from nasbench1shot1.display.charts import Matrix, Panel, Series
-from nasbench1shot1.experiments.rank_correlation import kendall, spearman
+from nasbench1shot1.experiments.rank_correlation import coefficient_text, kendall, spearman
 from nasbench1shot1.experiments.space_statistics.nats_bench.accuracy_and_cost import FEWEST
 from nasbench1shot1.experiments.space_statistics.nats_bench.measurements import (
     DATASETS,
@@ -102,7 +102,7 @@ def _panel(frame: pandas.DataFrame, dataset: str, x: str, y: str) -> Panel:
     for epochs, of_epochs in shown.groupby("epochs"):
         [known] = [c for c in frame.attrs["correlations"] if (c["dataset"], c["epochs"]) == (dataset, epochs)]
         look: dict[str, Any] = {"label": f"{epochs} epochs", "marker": "o", "size": 1.4, "alpha": 0.35}
-        title.append(f"{epochs} epochs: ρ = {known['spearman']:.3f}, n = {known['n']:,}")
+        title.append(f"{epochs} epochs: ρ = {coefficient_text(known['spearman'], 3)}, n = {known['n']:,}")
         marks.append(Series(of_epochs["x_rank"], of_epochs["y_rank"], **look))
     return Panel("\n".join(title), Axis(x), Axis(y), marks)
 
@@ -189,11 +189,12 @@ def _matrix(shown: pandas.DataFrame, share: float, names: list[str]) -> Panel:
         grid[i, j], grid[j, i] = row.spearman, (row.kendall if i != j else row.spearman)
         counts[i, j] = counts[j, i] = row.n
     texts = [
-        [f"{value:.2f}\n{n:,}" if np.isfinite(value) else f"–\n{n:,}" for value, n in zip(*of, strict=True)]
+        [f"{coefficient_text(value)}\n{n:,}" for value, n in zip(*of, strict=True)]
         for of in zip(grid, counts, strict=True)
     ]
     labels = [tick_label(*name.rsplit(" ", 1)) for name in names]
-    matrix = Matrix(grid, texts, labels, labels, low=min(0.0, float(np.nanmin(grid))), high=1, bar="rank correlation")
+    low = float(np.nanmin(grid, initial=0.0))
+    matrix = Matrix(grid, texts, labels, labels, low=low, high=1, bar="rank correlation")
     what = "all" if share == 1 else f"best {100 * share:g} %"
     number = f"{what}: {shown['architectures'].iloc[0]:,} architectures"
     axis = Axis("")

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from functools import partial
 
+from nasbench1shot1.experiments.rank_correlation import coefficient_text
 from nasbench1shot1.experiments.space_statistics.analysis import Analysis, Frame
 from nasbench1shot1.experiments.space_statistics.nats_bench.accuracy_and_cost import (
     AXES,
@@ -23,7 +24,7 @@ from nasbench1shot1.experiments.space_statistics.nats_bench.widths import (
 
 def _cost(frame: Frame) -> str:
     words = AXES[frame.attrs["cost"]].split()[0]
-    listed = [f"{DATASETS[c['dataset']]} {c['spearman']:.3f}" for c in frame.attrs["correlations"]]
+    listed = [f"{DATASETS[c['dataset']]} {coefficient_text(c['spearman'], 3)}" for c in frame.attrs["correlations"]]
     return f"Spearman of test accuracy with {words}: {', '.join(listed)}"
 
 

@@ -2,8 +2,10 @@
 
 from dataclasses import replace
 from functools import partial
+from math import isnan
 from typing import Any
 
+from nasbench1shot1.experiments.rank_correlation import coefficient_text
 from nasbench1shot1.experiments.space_statistics.analysis import Analysis, Frame
 from nasbench1shot1.experiments.space_statistics.nats_bench.accuracy_and_cost import (
     accuracy_by_cost,
@@ -56,40 +58,48 @@ def _resnet(frame: Frame) -> str:
 
 
 def _ranks(frame: Frame) -> str:
-    listed = [f"{DATASETS[c['dataset']]} {c['spearman']:.3f}" for c in frame.attrs["correlations"]]
+    listed = [f"{DATASETS[c['dataset']]} {coefficient_text(c['spearman'], 3)}" for c in frame.attrs["correlations"]]
     return f"Spearman with CIFAR-10: {', '.join(listed)}"
 
 
 def _short(frame: Frame) -> str:
     listed = [
-        f"{DATASETS[c['dataset']]} at {c['epochs']} epochs {c['spearman']:.3f}" for c in frame.attrs["correlations"]
+        f"{DATASETS[c['dataset']]} at {c['epochs']} epochs {coefficient_text(c['spearman'], 3)}"
+        for c in frame.attrs["correlations"]
     ]
     return f"Spearman of validation with final test accuracy: {', '.join(listed)}"
 
 
 def _matrix(frame: Frame) -> str:
     tests = frame[(frame["a"] == "CIFAR-10 test") & (frame["b"] == "CIFAR-100 test")].drop_duplicates("architectures")
-    listed = [f"{row.architectures:,}: {row.spearman:.2f}" for row in tests.itertuples()]
+    listed = [
+        f"{n:,}: {coefficient_text(rho)}" for n, rho in zip(tests["architectures"], tests["spearman"], strict=True)
+    ]
+    if not listed:
+        return "the table does not have test accuracies of both CIFAR-10 and CIFAR-100"
     return f"Spearman of CIFAR-10 and CIFAR-100 test accuracy among the best {', '.join(listed)}"
 
 
 def _cells(frame: Frame) -> str:
     optima = frame[frame["cell"] == "optimal"]
-    listed = [
-        f"{DATASETS[row['dataset']]} {row['split']} {100 * row['accuracy']:.2f} ({100 * row['published']:.2f})"
-        for row in optima.to_dict("records")
-    ]
-    return f"optima in % (printed): {', '.join(listed)}"
+    return _beside_printed("optima in %", optima, "accuracy", 2, scale=100)
 
 
 def _schedules(frame: Frame) -> str:
     ends = frame[frame["epochs"] == frame["budget"]]
     first = ends[ends["epochs"] == ends["epochs"].min()]
-    listed = [
-        f"{DATASETS[row['dataset']]} {row['split']} {row['pearson']:.3f} ({row['published']:.3f})"
-        for row in first.to_dict("records")
-    ]
-    return f"Pearson of {first['epochs'].iloc[0]} epochs (printed): {', '.join(listed)}"
+    return _beside_printed(f"Pearson of {first['epochs'].iloc[0]} epochs", first, "pearson", 3)
+
+
+def _beside_printed(what: str, frame: Frame, column: str, digits: int, scale: float = 1) -> str:
+    """Return the values of a column by data set and split, each with the number that the paper prints, if any."""
+    listed = []
+    for row in frame.to_dict("records"):
+        printed = "" if isnan(row["published"]) else f" ({scale * row['published']:.{digits}f})"
+        listed.append(
+            f"{DATASETS[row['dataset']]} {row['split']} {coefficient_text(scale * row[column], digits)}{printed}"
+        )
+    return f"{what}{' (printed)' if frame['published'].notna().any() else ''}: {', '.join(listed)}"
 
 
 _OF_KIND: dict[str, Any] = {"takes": ("kind",)}

@@ -9,6 +9,7 @@ from nasbench1shot1.display.axis import Axis
 from nasbench1shot1.display.charts import Bars, Panel, Series
 from nasbench1shot1.experiments.space_statistics.nats_bench.measurements import DATASETS, Column, Measurements
 from nasbench1shot1.ground.errors import InvalidInputError
+from nasbench1shot1.ground.text import number_range
 from nasbench1shot1.nats_size.architecture import LAYERS, WIDTHS
 from nasbench1shot1.nats_size.benchmark import BENCHMARK
 from nasbench1shot1.nats_size.numbering import all_widths
@@ -79,7 +80,7 @@ def _width_panel(shown: pandas.DataFrame, dataset: str) -> Panel:
         look: dict[str, Any] = {"line": "-", "marker": marker, "size": 4, "label": layer}
         marks.append(Series(of["width"], 100 * of["mean"], **look))
     ticks = {width: str(width) for width in WIDTHS}
-    title = f"{DATASETS.get(dataset, dataset)}: n = {shown['n'].iloc[0]:,} per point"
+    title = f"{DATASETS.get(dataset, dataset)}: n = {number_range(shown['n'].tolist())} per point"
     return Panel(title, Axis("width of the layer [channels]", ticks=ticks), Axis("mean test accuracy [%]"), marks)
 
 
