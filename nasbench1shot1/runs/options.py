@@ -414,7 +414,7 @@ def checked_seeds(seeds: Any) -> tuple[int, ...]:
     given: Any = seeds
     found: tuple[int, ...] = ()
     with suppress(TypeError):
-        given = list(seeds)  # perhaps a generator, or an array
+        given = seeds if isinstance(seeds, str) else list(seeds)  # perhaps a generator, or an array
         found = tuple(index(seed) for seed in given if not isinstance(seed, bool))
     if not found or len(set(found)) < len(given) or min(found) < 0:
         raise InvalidInputError(

@@ -167,7 +167,7 @@ def test_progress_of_groups_and_studies_is_described_in_words(folder, tmp_path):
     assert [contender.entry.progress for contender in found.contenders] == [
         "seed 1 at 2 of 2 epochs, 1 of 3 seeds not started",
         "3 of 8 searches",
-        f"{len(tuned.lines)} searches",
+        f"{len(tuned.lines)} of {tuned.options.brackets.planned} searches",
     ]
     assert found.results["finished"].tolist() == [False, False, False]
     assert found.results["n"].tolist() == [2, 3, 1]

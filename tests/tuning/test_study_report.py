@@ -64,7 +64,7 @@ def test_an_unfinished_study_is_reported_up_to_its_last_record(tmp_path: Path, c
     cli.main(["report", str(unfinished.folder)])
     (out,) = unfinished.folder.glob("report-*")
     searches = len(unfinished.lines)
-    assert f"Not finished: {searches} search" in capsys.readouterr().out
+    assert f"Not finished: {searches} of {unfinished.options.brackets.planned} searches." in capsys.readouterr().out
     assert json.loads((out / "summary.json").read_text())["observations"] == searches
     assert (out / "trajectory.png").is_file()
 
