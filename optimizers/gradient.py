@@ -109,7 +109,8 @@ class GradientHyperparameters(AdamHyperparameters):
                 raise unknown_name(name, getattr(self, name), known)
         self._check_term()
         self._check_rule()
-        self._check_costs()
+        if self.cost_weight != type(self).cost_weight:  # a default only has an effect with bounds: see `constrain`
+            self.check_penalty()
         if self.update != "first-order":
             self.check_not_flooded(option("update", self.update))
         if not 0 < self.temperature_min <= self.temperature_max < math.inf:
@@ -158,9 +159,6 @@ class GradientHyperparameters(AdamHyperparameters):
                 f"the term {self.term} cannot be used with {option('relaxation', self.relaxation)}: use "
                 f"{' or '.join(suitable)}, or give {option('term', 'none')}"
             )
-
-    def _check_costs(self) -> None:
-        self.check_penalty()
 
     def check_penalty(self) -> None:
         """Raise InvalidInputError for a penalty on costs that the relaxation or the rule does not support."""

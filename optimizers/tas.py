@@ -29,9 +29,6 @@ class TASHyperparameters(FBNetV2Hyperparameters):
     cost_tolerance: Annotated[float, Range(0, 1), OnlyWithBounds()] = 0.05
     """Gap below a bound, as a share of the largest cost, beyond which the penalty raises costs."""
 
-    def _check_costs(self) -> None:
-        """Do nothing: without bounds, the default weight has no effect, and `constrain` checks it with bounds."""
-
 
 class TAS(FBNetV2):
     """Compute two sampled widths of every layer, and add their outputs after interpolation along channels.

@@ -87,8 +87,9 @@ class ChoiceBlockSpace(OneShotSpace):
             paper_loose_end_rule: the rule with which the paper counted "loose_ends".
 
         Raises:
-            InvalidInputError: the name or the id has characters other than letters, digits, _ and -; `n_parents` are
-                not whole numbers; a node cannot have that many parents; or a limit is exceeded.
+            InvalidInputError: the name has characters other than letters, digits, _ and -, or the id has others than
+                these and dots; `n_parents` are not whole numbers; a node cannot have that many parents; or a limit is
+                exceeded.
         """
         check_space_name(name)
         check_space_id(id)

@@ -182,7 +182,7 @@ class Entry(ABC):
     @property
     def baselines(self) -> dict[str, Baseline | None]:
         """The bounds of the run's searches and their baseline, by folder; None for searches without bounds."""
-        own = self.folders[0]  # unlike the label of a trajectory, never that of another run
+        own = self.folders[0]  # the label of a trajectory could be the folder of another run
         return {str(own): Baseline.from_config(config, own / CONFIG) for config in self.configs}
 
     def check_known(self, what: str, values: Floats, config: Mapping[str, Any]) -> Floats:

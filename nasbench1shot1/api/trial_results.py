@@ -302,7 +302,7 @@ def percent(fraction: float) -> float:
 
 
 class ResultsCount:
-    """A single training with one seed; only tables with seeds, such as those of official files, have such trainings.
+    """A training with one seed. Only tables that record seeds have such trainings, such as imported official files.
 
     Attributes:
         name: the data set.

@@ -114,6 +114,11 @@ class Goal:
         return "test regret" if self.judge.metric == Goal.judge.metric else f"regret in {self.judge.words}"
 
     @property
+    def regrets(self) -> str:
+        """The plural of `regret`, such as "regrets in test loss"."""
+        return self.regret.replace("regret", "regrets", 1)
+
+    @property
     def title(self) -> str:
         """The regret in words, capitalized for the beginning of a line."""
         return self.regret[0].upper() + self.regret[1:]

@@ -8,7 +8,7 @@ from pathlib import Path
 from nasbench1shot1.black_box_search.options import BlackBoxOptions
 from nasbench1shot1.black_box_search.record import RANGE, BlackBoxStudy
 from nasbench1shot1.jobs.job import Job, Workers
-from nasbench1shot1.jobs.pool import Watcher, first_failure, print_traceback, run_jobs
+from nasbench1shot1.jobs.pool import Watcher, first_failure, run_jobs
 from nasbench1shot1.runs.folder import METRICS
 from nasbench1shot1.runs.next_command import resume_advice
 
@@ -40,11 +40,9 @@ def run_ranges(
     wanted = begun | {study.folder / f"{RANGE}{start:05d}": (start, end) for start, end in new}
     jobs = [_job(options, folder.absolute(), *span) for folder, span in wanted.items()]
     if failures := run_jobs(jobs, workers, watcher):
-        is_kept = study.recorded or (study.folder / METRICS).exists()  # every resumed study has the file
-        if not is_kept:  # the logs will be removed
-            print_traceback(jobs, failures)
+        is_kept = study.recorded > 0 or (study.folder / METRICS).exists()  # every resumed study has the file
         again = f"continue with {resume_advice(study.folder)}" if is_kept else "start the study again"
-        raise first_failure(failures, again)
+        raise first_failure(jobs, failures, again, keeps_logs=is_kept)
 
 
 def divide(taken: Sequence[tuple[int, int]], first: int, last: int, workers: int) -> list[tuple[int, int]]:

@@ -110,8 +110,9 @@ class Repeats:
 
     def check_continuation(self) -> None:
         """Raise InvalidInputError if trainings should continue shorter ones, but the table has none that can."""
-        common, rows = self.options.common, self.table.members(self.space.name)
-        if common.continuation and not can_continue(self.table, self.objective, rows, self.budgets):
+        if not (common := self.options.common).continuation:
+            return
+        if not can_continue(self.table, self.objective, self.table.members(self.space.name), self.budgets):
             raise InvalidInputError(
                 f"the table {self.table.id} has no network of {common.space} with the same repeat at two budgets on "
                 f"{common.dataset}, so no training can continue a shorter one: remove {switch('continuation')}"

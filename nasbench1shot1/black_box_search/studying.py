@@ -157,8 +157,7 @@ class BlackBoxKind(Kind[BlackBoxOptions, Repeats, BlackBoxStudy, RunWriter[Black
 
         print_line, goal, regrets = line_printer(console), run.goal, run.summary["test_regret"]
         if regrets is None:
-            name = goal.regret.replace("regret", "regrets", 1)
-            print_line(f"The table lacks {name} of final incumbents, so no picture was drawn.")
+            print_line(f"The table lacks {goal.regrets} of final incumbents, so no picture was drawn.")
             return
         picture = run.folder / picture_name(FIGURE, run.config["format"])
         spread, style = run.config.get("spread"), figure_style(run.config)

@@ -228,7 +228,7 @@ def _show_black_box(
 
     goal, regrets, print_line = study.goal, summary["test_regret"], line_printer(console)
     if regrets is None:
-        print_line(f"The table lacks {goal.regret}s of final incumbents, so no picture was drawn.")
+        print_line(f"The table lacks {goal.regrets} of final incumbents, so no picture was drawn.")
         return
     number = len(study.lines)
     measured = f"{summary['measured_test_errors']:,} of {counted(number, 'value')}"

@@ -20,6 +20,7 @@ from nasbench1shot1.one_shot_search.state import SearchState
 from nasbench1shot1.runs import writer
 from nasbench1shot1.runs.checkpoints import load_checkpoint
 from nasbench1shot1.runs.folder import CHECKPOINT, SUMMARY, WEIGHTS
+from nasbench1shot1.runs.next_command import modules_of
 from nasbench1shot1.runs.writer import DIGESTS
 
 TINY = {
@@ -83,9 +84,7 @@ def cached_search(folder: Path, options: Mapping[str, Any]) -> Run:
 
 def resume_search(folder: Path) -> Run:
     """Resume the run in a folder and return it."""
-    config = open_search(folder).config
-    own = [name.partition(":")[0] for name in (config["optimizer"], config["space"]) if ":" in name]
-    return search(resume=folder, allow_module=",".join(own) or None, console=_quiet_console())
+    return search(resume=folder, allow_module=modules_of(folder), console=_quiet_console())
 
 
 def killed_search(out: Path, options: Mapping[str, Any], kill: Kill) -> None:

@@ -38,15 +38,16 @@ def fetch(url: str, name: str, digest: str, progress: Any, what: str, instead: s
 
     Raises UserError if the file cannot be downloaded, has another SHA-256, or cannot be written.
     """
+    file = downloads_folder() / name
+    if file.is_file() and sha256(file) == digest:
+        return file
     import requests
     from pooch.downloaders import HTTPDownloader
 
-    file, responses = downloads_folder() / name, list[requests.Response]()
+    responses = list[requests.Response]()
     downloader: Any = HTTPDownloader(  # type: ignore[no-untyped-call]
         progressbar=progress, chunk_size=2**20, timeout=60, hooks={"response": lambda r, **_: responses.append(r)}
     )
-    if file.is_file() and sha256(file) == digest:
-        return file
     with atomic_write(file) as part:
         try:
             downloader(url, part, None)

@@ -182,26 +182,20 @@ def run_jobs(jobs: Iterable[J], workers: Workers, watcher: Watcher[J] | None = N
     return failures
 
 
-def first_failure(failures: Mapping[str, str], advice: str) -> UserError:
-    """Return the error for one or more jobs that failed.
+def first_failure(jobs: Iterable[Job], failures: Mapping[str, str], advice: str, keeps_logs: bool) -> UserError:
+    """Return the error for one or more jobs that failed; print the traceback of the first one if its log will be lost.
 
     Args:
+        jobs: as in `run_jobs`.
         failures: what `run_jobs` returned.
         advice: what to do after the cause is fixed, such as "start again".
+        keeps_logs: whether the caller keeps the logs.
     """
     name, message = next(iter(failures.items()))
+    if not keeps_logs:
+        log = next(job.log for job in jobs if job.name == name)
+        print(traceback_in(log), file=sys.stderr, end="")
     return UserError(f"{name} failed ({message}): fix the cause, then {advice}")
-
-
-def print_traceback(jobs: Iterable[Job], failures: Mapping[str, str]) -> None:
-    """Print the traceback of the first failure, if its log has one; for callers that remove the logs.
-
-    `jobs` and `failures` are as in `run_jobs`.
-    """
-    first = next(iter(failures))
-    for job in jobs:
-        if job.name == first:
-            print(traceback_in(job.log), file=sys.stderr, end="")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,8 +2,8 @@
 
 The rules come from `CellStructure.to_unique_str` in AutoDL-Projects, which yields the counts of NAS-Bench-201 (section
 2.1): 12,751 and 6,466 topologies. Strings are compared as they are, not as sums, so classes also depend on how terms
-were sorted. For example, every architecture has the same string as the lowest-index architecture of its class without
-the zero rule; with the zero rule, the strings of 109 architectures differ from those of these representatives.
+were sorted. For example, take classes of architectures whose strings are equal without the zero rule. With the zero
+rule, 109 architectures have another string than the first architecture of their class.
 """
 
 from collections.abc import Iterable

@@ -24,7 +24,6 @@ from nasbench1shot1.jobs.pool import (
     Watcher,
     WorkerOptions,
     first_failure,
-    print_traceback,
     run_jobs,
     this_process,
 )
@@ -130,10 +129,8 @@ def search_seeds(
         if failures:
             has_recorded = has_begun(folder) if overwrite else any(is_started(job.folder) for job in jobs)
             is_kept = resume is not None or has_recorded
-            if not is_kept:
-                print_traceback(jobs, failures)
             again = f"continue with {resume_advice(folder, **workers.given)}" if is_kept else "start again"
-            raise first_failure(failures, again)
+            raise first_failure(jobs, failures, again, keeps_logs=is_kept)
     return _finish_group(SearchGroup.open(folder), wanted[0].common, console, spread)
 
 

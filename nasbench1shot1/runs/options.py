@@ -438,8 +438,8 @@ def absolute_file(value: F, option: str = "images", suffix: str | None = ".npz")
     Args:
         value: a name, or the path of a file.
         option: name of the option.
-        suffix: the extension of such files; None: any extension. A word without it is a name, even if the current
-            folder has such a file.
+        suffix: the extension of these files, or None for any. A word without this extension is a name, even if a file
+            in the current folder has the same name.
     """
     if value is None:
         return value

@@ -1,4 +1,4 @@
-"""Reading a run's folder: lines, metrics frame, summary, and and whether the run is finished."""
+"""Reading a run's folder: lines, metrics frame, summary, and whether the run is finished."""
 
 import hashlib
 import math
@@ -50,10 +50,10 @@ class RunRecord(Displayed):
         FACTS: names and types of the other fields of config.json.
         PICTURE: name, as a PNG, of the picture that a notebook shows with a finished run; None if there is none.
         SHOWN: names of the options that a notebook shows with a finished run.
-        FILES: names of other files that the run writes into the folder, and for kinds that `overwrite` replaces, also
-            those of `nb1shot1 report`, as patterns of `fnmatch`, such as "weights/epoch-*.pt". A picture (.png) also
-            stands for other formats and for the files beside it. Besides the files of every run, only these are ever
-            removed (`runs.own_files`).
+        FILES: names of other files that the run writes, as patterns of `fnmatch`, such as "weights/epoch-*.pt". Kinds
+            that `overwrite` replaces also list the files of their reports. A picture (.png) stands for its other
+            formats, too, and for the files beside it. Apart from the files of every run, nothing else is ever removed
+            (`runs.own_files`).
         HAS_CHECKPOINTS: whether checkpoints store the state of the run; otherwise, its lines are its only state.
     """
 
@@ -247,7 +247,7 @@ class RunRecord(Displayed):
 
     @property
     def search_config(self) -> dict[str, Any]:
-        """`config`; the options of a run of searches, such as a study, include those of its searches."""
+        """The options of the run and, if it consists of searches as a tuning study does, those of its searches."""
         return self.config
 
     @property

@@ -260,7 +260,7 @@ def _optuna_runs(storage: Any, file: Path) -> Runs:
 
 
 def _check_is_training(about: Mapping[str, Any], file: Path) -> None:
-    """Raise InvalidInputError if the fields of a trial are those of a search in a tuning study of this package."""
+    """Raise InvalidInputError if a trial, given by its fields, is a search of one of this package's tuning studies."""
     if about.keys() >= _OF_TUNING:
         raise InvalidInputError(
             f"'{file}' has the searches of a tuning study of this package, not trainings of architectures: give the "

@@ -156,7 +156,7 @@ class Study(RunRecord):
 
     @property
     def search_config(self) -> dict[str, Any]:
-        """See `RunRecord`; the options of a study and those of its searches have different names."""
+        """The options of the study and of its searches; no option of one has the name of an option of the other."""
         own = {name: value for name, value in self.config.items() if name != SEARCH_OPTIONS}
         return {**own, **self.shared_options}
 
