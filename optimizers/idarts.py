@@ -47,6 +47,7 @@ class IDARTS(DARTS):
         "nasbench101": {"weight_steps": 5},
         "nasbench201": {"epochs": 30, "learning_rate": 0.01},
     }
+    original_family_defaults = {"nasbench201": {"evaluation_batch_norm": "running"}}  # noqa: RUF012
     hyperparameters: IDARTSHyperparameters
 
     def phases(self, epochs: int, warm_start_epochs: int) -> Sequence[Phase]:

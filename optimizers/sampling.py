@@ -174,19 +174,30 @@ def select(
     """Select the best of distinct candidates with the shared weights, in two stages (NAS-Bench-1Shot1, algorithm 4).
 
     All candidates are scored on the same few images of the architecture half, and the best of them on the whole half.
-    With the option `own_images`, each candidate is scored on the next images of a shuffled half, as in the published
-    code.
+    With the option `own_images`, each candidate is scored on the next batches of the shuffled half, as in the published
+    code (`own_batches`).
     In the first stage, ties go to the earlier candidate; in the second stage, to the better one in the first stage.
     """
     images = settings.candidate_batches * shared.batch_size
     if settings.own_images:
-        batches = shared.rows_in_turn(images, generator)
-        errors = np.concatenate([shared.errors([candidate], next(batches)) for candidate in candidates])
+        size, together = own_batches(images, shared.batch_size, shared.scored_batch_size)
+        rows = shared.rows_in_turn(size, generator, together)
+        errors = np.concatenate([shared.errors([candidate], next(rows)) for candidate in candidates])
     else:
         errors = shared.errors(candidates, shared.rows(images, generator))
     best = np.argsort(errors, kind="stable")[: settings.finalists]
     finalists = [candidates[int(i)] for i in best]
     return finalists[0] if len(finalists) == 1 else finalists[int(shared.errors(finalists).argmin())]
+
+
+def own_batches(images: int, batch_size: int, scored_batch_size: int | None) -> tuple[int, int]:
+    """Return the size of the batches that the half is divided into, and how many of them score one candidate.
+
+    NAS-Bench-201's loader has batches of `scored_batch_size` images. Where a candidate's images are not such batches,
+    they are batches of `batch_size`, as in NAS-Bench-1Shot1's loader.
+    """
+    size = scored_batch_size if scored_batch_size and images % scored_batch_size == 0 else batch_size
+    return size, images // size
 
 
 def selection_scorings(

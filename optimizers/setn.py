@@ -70,7 +70,7 @@ class SETN(AdamOptimizer, RepeatedSelection):
 
     @property
     def is_relaxed(self) -> bool:
-        """Return False, because the weights train along single paths."""
+        """False: the weights train along single paths."""
         return False
 
     def mixing(self) -> Mixing:

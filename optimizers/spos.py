@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice, repeat
+from math import gcd
 from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from nasbench1shot1.supernets.weight_sharing import SharedWeights
 
 BATCH = 128  # images in a batch of recalibration, as published
+FITNESS_BATCH = 200  # images in a batch of the loader for fitness, as published
 ATTEMPTS = 10  # proposals for each wanted architecture, as published; a small space may have no others
 
 
@@ -87,6 +89,7 @@ class SPOS(RandomWS):
         "recalibration_batches": 200,
         "fitness_images": 8000,
         "own_images": True,
+        "augment_scored_images": False,
     }
     scale_defaults = below_full(
         candidates=20, candidate_batches=2, generations=5, recalibration_batches=1, fitness_images=0
@@ -142,7 +145,8 @@ class SPOS(RandomWS):
             calibration = shared.training_batches(BATCH, self.generator)
         rows: Iterator[Tensor | None] = repeat(None)
         if settings.fitness_images and settings.own_images:
-            rows = shared.rows_in_turn(settings.fitness_images, self.generator)
+            size = gcd(settings.fitness_images, FITNESS_BATCH)  # whole batches, also for other numbers of images
+            rows = shared.rows_in_turn(size, self.generator, settings.fitness_images // size)
         elif settings.fitness_images:
             rows = repeat(shared.rows(settings.fitness_images, self.generator))
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import repeat
 from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
@@ -246,10 +247,18 @@ class SharedWeights:
         half = self._split.architecture
         return next(batches(half, min(images, len(half)), generator))
 
-    def rows_in_turn(self, images: int, generator: torch.Generator) -> Iterator[Tensor]:
-        """Yield batches of the architecture half endlessly, in a new order each time; the last one may be smaller."""
+    def rows_in_turn(self, size: int, generator: torch.Generator, together: int = 1) -> Iterator[Tensor]:
+        """Yield the rows of every `together` successive batches of the architecture half endlessly.
+
+        As in published loaders, the half is shuffled again in every pass, whose last batch may be smaller. The rows of
+        successive batches may come from two passes. If the half has at most `together` · `size` rows, all of them are
+        yielded each time.
+        """
         half = self._split.architecture
-        return endless_batches(half, min(images, len(half)), generator)
+        if size * together >= len(half):
+            size, together = len(half), 1
+        loader = endless_batches(half, size, generator)
+        return map(torch.cat, zip(*repeat(loader, together), strict=True))  # each tuple has the loader's next batches
 
     def errors(self, architectures: Sequence[Architecture], rows: Tensor | None = None) -> NDArray[np.float64]:
         """Return the classification errors (A,) of A architectures, fractions; arguments as for `scores`."""

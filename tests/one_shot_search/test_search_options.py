@@ -196,6 +196,7 @@ ORIGINAL = {
         "recalibration_batches": 200,
         "fitness_images": 8000,
         "own_images": True,
+        "augment_scored_images": False,
     },
     "darts-minus": {"batch_size": 64, "skip_ends_after": True},
     "is-darts": {"training_images": "all"},

@@ -16,6 +16,7 @@ from tiny_search import SMALL_SPACE, TINY, generator, search, tiny_state
 import nasbench1shot1 as nb
 from nasbench1shot1.conformance.tiny_search import differences
 from nasbench1shot1.constraint import Constraint, Cost
+from nasbench1shot1.images.splits import Split
 from nasbench1shot1.one_shot_search import loop
 from nasbench1shot1.one_shot_search.loop import training_steps
 from nasbench1shot1.optimizer import Mixing
@@ -332,6 +333,17 @@ def test_own_images_of_fitness_are_the_whole_half_if_it_has_fewer():
     shared.errors = lambda archs, rows: scored.append(rows) or measured(archs, rows)
     state.method.end_search(shared)
     assert [sorted(rows.tolist()) for rows in scored] == [sorted(state.split.architecture)] * 2
+
+
+@pytest.mark.parametrize(("half", "images"), [(25_000, 8000), (20_000, 8000), (20_000, 300), (10_000, 7000)])
+def test_own_images_of_fitness_are_as_many_for_every_architecture(half, images, monkeypatch):
+    state, found = tiny_state(optimizer="spos", fitness_images=images, own_images=True, recalibration_batches=1), []
+    shared = state.shared_weights(1)
+    shared._split = Split(np.arange(0), np.arange(half), nasbench101_validation_images=0, unknown_images=0)
+    monkeypatch.setattr(shared, "errors", lambda archs, rows: found.append(rows) or np.zeros(len(archs)))
+    state.method._fitness(shared)([state.method.chosen] * 40)
+    assert [len(rows) for rows in found] == [images] * 40
+    assert all(len(rows.unique()) == len(rows) for rows in torch.cat(found).split(half))
 
 
 def test_the_end_of_spos_is_not_in_its_checkpoint(monkeypatch):

@@ -394,6 +394,7 @@ def test_the_published_settings_of_nas_bench_201():
         assert found == [100, 3e-4, False, "running", 64]
     assert original("lambda-darts", space="nb201")["weights_first"] is True
     assert original("fair-darts", space="nb201")["operation_threshold"] == 0.85
+    assert original("idarts", space="nb201")["evaluation_batch_norm"] == "running"
 
 
 @pytest.mark.parametrize(

@@ -1,20 +1,27 @@
 """Random search with weight sharing: draws, and selection by shared weights."""
 
 from collections import Counter
+from functools import cache
+from itertools import islice
 
 import numpy as np
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from judge import HALF, Judge
 from scipy import stats
-from tiny_search import SMALL_SPACE, generator, search
+from tiny_search import SMALL_SPACE, generator, search, tiny_state
+from torch.utils.data import BatchSampler
 
 import nasbench1shot1 as nb
 from nasbench1shot1 import registry
+from nasbench1shot1.images.splits import Split
 from nasbench1shot1.one_shot_search.options import search_options
 from nasbench1shot1.optimizer import Mixing
 from nasbench1shot1.optimizers.random_ws import RandomWS
-from nasbench1shot1.optimizers.sampling import SamplingHyperparameters
+from nasbench1shot1.optimizers.sampling import SamplingHyperparameters, select
+from nasbench1shot1.supernets.weight_sharing import SharedWeights
 
 
 def method(space=SMALL_SPACE, seed: int = 0, **hyperparameters) -> RandomWS:
@@ -55,6 +62,73 @@ def test_a_thousand_candidates_are_scored_and_the_best_of_five_finalists_is_chos
     for key, value in space.one_hot(best).items():
         assert np.array_equal(made.parameters[key].numpy(), value)
         assert not made.parameters[key].requires_grad
+
+
+_state = cache(tiny_state)
+
+
+def shared_with(images: int) -> SharedWeights:
+    """Shared weights whose architecture half has a number of rows."""
+    shared = _state(optimizer="random-ws").shared_weights(1)
+    shared._split = Split(np.arange(0), 7 + np.arange(images), nasbench101_validation_images=0, unknown_images=0)
+    return shared
+
+
+def published_numbers(images: int, size: int, together: int, candidates: int) -> list[int]:
+    """Images of each candidate in the published loops, which begin the loader again when it ends."""
+    loader = BatchSampler(range(images), size, drop_last=False)
+    batches, found = iter(loader), []
+    for _ in range(candidates):
+        found.append(0)
+        for _ in range(together):
+            try:
+                batch = next(batches)
+            except StopIteration:
+                batches = iter(loader)
+                batch = next(batches)
+            found[-1] += len(batch)
+    return found
+
+
+@settings(deadline=None, max_examples=40)
+@given(images=st.integers(1, 90), size=st.integers(1, 30), together=st.integers(1, 5))
+def test_candidates_get_the_batches_of_a_loader_that_shuffles_in_each_pass(images, size, together):
+    shared, is_whole = shared_with(images), size * together >= images
+    found = list(islice(shared.rows_in_turn(size, generator(0), together), 30))
+    assert [len(rows) for rows in found] == (
+        [images] * 30 if is_whole else published_numbers(images, size, together, 30)
+    )
+    assert min(map(len, found)) > min(size * together, images) - size
+    passes = torch.cat(found).split(images)
+    assert all(len(rows.unique()) == len(rows) for rows in passes)
+    assert all(sorted(rows.tolist()) == list(range(7, 7 + images)) for rows in passes[:-1])
+    again = islice(shared.rows_in_turn(size, generator(0), together), 30)
+    assert all(torch.equal(rows, same) for rows, same in zip(found, again, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("options", "images", "numbers"),
+    [
+        ({"optimizer": "random-ws", "space": "s1", "own_images": True}, 25_000, {640: 975, 616: 25}),
+        ({"optimizer": "random-ws", "space": "nb201"}, 25_000, {512: 98, 424: 2}),
+        ({"optimizer": "setn", "space": "nb201", "evaluation_batch_norm": "running"}, 25_000, {512: 98, 424: 2}),
+        ({"optimizer": "enas", "space": "nb201", "candidates": 400}, 25_000, {128: 398, 40: 2}),
+        ({"optimizer": "random-ws", "space": "nb201", "scale": "medium"}, 10_000, {128: 99, 80: 1}),
+        ({"optimizer": "enas", "space": "nb201", "scale": "medium"}, 10_000, {128: 99, 16: 1}),  # as its loader would
+    ],
+)
+def test_candidates_are_scored_on_the_published_numbers_of_images(options, images, numbers, monkeypatch):
+    chosen = search_options({"preset": "original", "device": "cpu", **options})
+    shared, found = shared_with(images), []
+    shared.batch_size, shared.scored_batch_size = chosen.common.batch_size, chosen.common.scored_batch_size
+
+    def errors(architectures, rows=None):
+        found.extend([len(rows)] * len(architectures) if rows is not None else [])
+        return np.zeros(len(architectures))
+
+    monkeypatch.setattr(shared, "errors", errors)
+    select([SMALL_SPACE[0]] * chosen.own.candidates, shared, chosen.own, generator(0))
+    assert Counter(found) == numbers
 
 
 def test_with_one_finalist_the_best_candidate_is_chosen_directly():
