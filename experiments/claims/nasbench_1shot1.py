@@ -256,7 +256,9 @@ CLAIMS = (
         "In searches of 200 epochs, the test regret of DARTS (first and second order) diverges on all three spaces.",
         Positive(
             figures=("figure8", "longer-searches"),
-            renamed={("longer-searches", (space, "first-order")): (f"darts-{space}", "epochs-200") for space in SPACES},
+            renamed={
+                ("longer-searches", (space, "first-order")): ((f"darts-{space}", "epochs-200"),) for space in SPACES
+            },
             paper={"scale": "full", "epochs": 200},
             command="nb1shot1 reproduce figure8 --pack records/figure8.tar.xz",
             how="The value is the rise of the mean regret from a quarter of the epochs, where the paper's "

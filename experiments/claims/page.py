@@ -6,15 +6,16 @@ from collections.abc import Iterator, Sequence
 from rich.console import Console
 from rich.table import Table as Screen
 
-from nasbench1shot1.display.curves import FEWEST_FOR_INTERVAL
+from nasbench1shot1.display import curves
 from nasbench1shot1.experiments.claims.claim import PAPERS, Result, Row
 from nasbench1shot1.experiments.claims.verdicts import (
     FEWEST_SEARCHES,
     FEWEST_SEEDS,
     REPRODUCED,
+    RESAMPLES,
     VERDICTS,
 )
-from nasbench1shot1.ground.text import counted
+from nasbench1shot1.ground.text import counted, print_table
 
 INTRODUCTION = f"""\
 # Published claims and verdicts
@@ -49,16 +50,19 @@ The tables below have a row for each part of a claim and each setting. The rules
   it excludes 0 in the other direction. *A number* is confirmed if our 95 % interval includes it, after rounding, and
   refuted otherwise. If the published number is a mean over runs, its standard error is taken into account, too.
   Intervals are percentile bootstrap intervals over seeds, searches or architectures unless stated otherwise. With fewer
-  than {FEWEST_FOR_INTERVAL} of them, the tables show a range instead ([why](compare.md#lines-and-bands)), which neither
-  confirms nor refutes a claim. For "A better than B", the tables show by how many percentage points A's mean test
-  regret is lower than B's, unless stated otherwise.
+  than {curves.FEWEST_FOR_INTERVAL} of them, the tables show a range instead
+  ([why](compare.md#lines-and-bands)), which neither confirms nor refutes a claim. Over seeds and searches, there are
+  {RESAMPLES:,} resamples. Tables and pictures on other pages have {curves.RESAMPLES:,}, so the ends of their intervals
+  can differ slightly. For "A better than B", the tables show by how many percentage points A's mean test regret is
+  lower than B's, unless stated otherwise.
 - **The size of a run limits what it can show.** One-shot searches with fewer than {FEWEST_SEEDS} seeds, and black-box
   searches with fewer than {FEWEST_SEARCHES} repeats, neither confirm nor refute a claim. The same holds for searches at
   the quick scale, because methods cannot be ranked at this scale ([scales](scales.md)). Searches at the medium scale
   can confirm or refute orderings, but not numbers. Numbers require the setting of the paper.
-- A sample of a benchmark's architectures, predicted values, and runs with an option that the paper does not state can
-  confirm a claim, but not refute it. Runs on a space or under a protocol that differs from the paper's can neither
-  confirm nor refute a claim. Below, "measured" means that a number depends only on measured values of the
+- Some evidence can confirm a claim, but not refute it: a sample of a benchmark's architectures, predicted values, runs
+  with an option that the paper does not state, and searches that observe means over seeds where the published searches
+  observed single trainings. Runs on a space or under a protocol that differs from the paper's in any other way can
+  neither confirm nor refute a claim. Below, "measured" means that a number depends only on measured values of the
   benchmark table; "predicted" means that at least one of these values is predicted.
 """
 HEAD = (
@@ -130,5 +134,5 @@ def show(results: Sequence[Result], console: Console) -> None:
         parts = result.decisive
         confirmed = f"{sum(row.verdict == REPRODUCED for row in parts)} of {len(parts)}"
         screen.add_row(result.claim.key, result.verdict, confirmed if any(row.n for row in parts) else "–")
-    console.print(screen)
+    print_table(screen, console)
     console.print(_counts(results), highlight=False, soft_wrap=True)

@@ -104,8 +104,10 @@ class RunTest(ABC):
         figures: names of figures; each is tested alone.
         paper: options that all runs of the paper's setting have.
         by_optimizer: further such options for the runs of an optimizer.
-        unstated: optimizers with an option that the paper does not state, so that their runs refute nothing.
-        renamed: panel and curve in one of the figures, if they have other names there.
+        only_confirming: optimizers whose runs can confirm, but not refute, because they have an option that the paper
+            does not state, or observe means over seeds instead of single trainings.
+        renamed: panels and curves in one of the figures, if they have other names there; several if the figure has
+            them at several settings, such as numbers of epochs.
         any_length: whether curves of different numbers of epochs are compared, as the paper does.
         command: the command that makes the runs.
         how: how the claim is tested.
@@ -114,8 +116,8 @@ class RunTest(ABC):
     figures: tuple[str, ...]
     paper: Options = field(default_factory=dict)
     by_optimizer: Mapping[str, Options] = field(default_factory=dict)
-    unstated: frozenset[str] = frozenset()
-    renamed: Mapping[tuple[str, Place], Place] = field(default_factory=dict)
+    only_confirming: frozenset[str] = frozenset()
+    renamed: Mapping[tuple[str, Place], tuple[Place, ...]] = field(default_factory=dict)
     any_length: bool = False
     command: str
     how: str = ""
@@ -154,8 +156,12 @@ class RunTest(ABC):
     def _groups(self, records: Records, part: str, places: Sequence[Place]) -> Iterator[list[Group]]:
         """Yield the groups of all curves of a part at each setting that all of them have."""
         measure = self.measure_of(part)
-        for figure in self.figures:
-            here = [self.renamed.get((figure, place), place) for place in places]
+        names = [
+            (figure, here)
+            for figure in self.figures
+            for here in zip(*(self.renamed.get((figure, place), (place,)) for place in places), strict=True)
+        ]
+        for figure, here in names:
             by_place = [(curve, records.runs(figure, panel, curve)) for panel, curve in here]
             for setting in by_place[0][1]:
                 found = [self._like(setting, own) for _, own in by_place]
@@ -180,7 +186,7 @@ class RunTest(ABC):
             n=min(group.n for group in groups),
             fewest=FEWEST_SEARCHES if groups[0].is_black_box else FEWEST_SEEDS,
             predicted=any(group.is_predicted for group in groups),
-            unstated=any(group.runs[0].config["optimizer"] in self.unstated for group in groups),
+            only_confirms=any(group.runs[0].config["optimizer"] in self.only_confirming for group in groups),
         )
 
     def _level(self, group: Group) -> Level:
@@ -348,7 +354,7 @@ class Mean(RunTest):
         error = 0.0 if isnan(mean.deviation) else mean.deviation / sqrt(self.published_runs)
         verdict = of_number(value, mean.mean, 0.5 * 10**-self.digits, strength, error)
         described = self.described(groups, strength)
-        return Row(part=part, published=mean.text, value=value, verdict=verdict, digits=self.digits + 1, **described)
+        return Row(part=part, published=mean.text, value=value, verdict=verdict, digits=self.digits, **described)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,6 +1,8 @@
-"""Rank tests of all pairs of methods: Mann–Whitney, Wilcoxon's signed ranks, Holm's correction and effect sizes."""
+"""Rank tests of methods: Mann–Whitney, Wilcoxon's signed ranks, ridits, Holm's correction and effect sizes."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 
 import numpy as np
@@ -8,6 +10,7 @@ import pandas
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 FEWEST = 5
 """Minimum number of runs on each side of a test; with fewer runs, even the smallest p-value is inconclusive."""
 FEWEST_PAIRS = 6
@@ -16,6 +19,10 @@ MOST_EXACT = 50
 """Largest number of runs of each method, or of their differences other than zero, for which p-values are exact."""
 DECIMALS = 12
 """Decimals of the differences of matched runs, as multiples of the largest regret; the rest are rounding errors."""
+STEPS = 2**16
+"""Ridits are rounded to multiples of 1 / STEPS in tests against a known distribution."""
+ROUNDING = 1e-12
+"""An upper bound on rounding errors of tail probabilities in these tests, which are not reported as smaller values."""
 SIGNIFICANT = 0.05
 """p-values from this one on are called not significant."""
 COLUMNS = ("moment", "first", "second", "n_first", "n_second", "u", "p", "p_holm", "a12", "effect")
@@ -25,25 +32,94 @@ EFFECTS = ((0.71, "large"), (0.64, "medium"), (0.56, "small"), (0.0, "negligible
 """Minimum A12 (or 1 − A12) for each effect size (Vargha and Delaney, 2000, section 5)."""
 
 
-def rank_tests(samples: Mapping[str, Floats], moment: str, with_only: str | None = None) -> pandas.DataFrame:
+@dataclass(frozen=True, eq=False)
+class Distribution:
+    """A known distribution of regrets, such as the one of random sampling from a table.
+
+    Attributes:
+        values: the regrets, (M,), in any order; equal ones may occur several times.
+        probabilities: their probabilities, (M,), which sum to 1.
+    """
+
+    values: Floats
+    probabilities: Floats
+
+    @property
+    def mean(self) -> float:
+        """The expected regret."""
+        return float(self.values @ self.probabilities)
+
+    @property
+    def std(self) -> float:
+        """The standard deviation of the regret."""
+        return float(np.sqrt((self.values - self.mean) ** 2 @ self.probabilities))
+
+    @cached_property
+    def _ascending(self) -> tuple[Floats, Floats]:
+        """The regrets in ascending order, (M,), and the probabilities of all before each one and in total, (M + 1,)."""
+        order = np.argsort(self.values)
+        return self.values[order], np.concatenate([[0.0], np.cumsum(self.probabilities[order])])
+
+    def ridits(self, regrets: Floats) -> Floats:
+        """Return P(Y < x) + P(Y = x) / 2 for each regret x, where Y has this distribution (Bross, 1958)."""
+        values, before = self._ascending
+        below, up_to = (before[np.searchsorted(values, regrets, side)] for side in ("left", "right"))
+        found: Floats = (below + up_to) / 2
+        return found
+
+    def sums(self, n: int) -> Floats:
+        """Return the probabilities of all sums of the rounded ridits of n regrets drawn from here, (n STEPS + 1,)."""
+        from scipy.fft import irfft, next_fast_len, rfft
+
+        one = np.bincount(_steps(self.ridits(self.values)), weights=self.probabilities, minlength=STEPS + 1)
+        length = n * STEPS + 1
+        size = next_fast_len(length, real=True)  # type: ignore[no-untyped-call]
+        found: Floats = irfft(rfft(one, size) ** n, size)[:length]
+        return found
+
+
+def _steps(ridits: Floats) -> Ints:
+    return np.rint(STEPS * ridits).astype(np.int64)
+
+
+def rank_tests(
+    samples: Mapping[str, Floats],
+    moment: str,
+    with_only: str | None = None,
+    distributions: Mapping[str, Distribution] | None = None,
+) -> pandas.DataFrame:
     """Compare the regrets of all pairs of methods with a two-sided Mann–Whitney U test.
+
+    A method is compared with a known distribution by the sum of its ridits. Under the null hypothesis that its regrets
+    are drawn from the distribution, their ridits have the mean 1/2. The p-value is twice the smaller tail of the exact
+    distribution of the sum, with ties (Bross: How to Use Ridit Analysis, 1958, who uses the normal approximation). This
+    test is the limit of the U test against a growing sample of the distribution.
 
     Args:
         samples: regrets of the runs of each method, by label; NaN for a run without a result, which does not count.
             Methods with fewer than `FEWEST` runs are omitted.
         moment: the measure that the samples are values of, such as "final".
         with_only: the method with which all others are compared. Default: all pairs are compared.
+        distributions: known distributions by label; every method is compared with each of them.
 
     Returns:
         A data frame with one row per pair and the columns `COLUMNS`. `u` is the U statistic of the first method, `p`
         the p-value, and `p_holm` the p-value with Holm's correction for the number of pairs. `a12` is the probability
         that a run of the first method has a lower regret than a run of the second (ties count half; Vargha and Delaney,
-        2000). `effect` is the effect size in words.
+        2000). `effect` is the effect size in words. For a known distribution, `n_second` is 0, and `u` is the sum of
+        the ridits.
     """
     known = {label: values[~np.isnan(values)] for label, values in samples.items()}
     enough = {label: values for label, values in known.items() if len(values) >= FEWEST}
     pairs = [pair for pair in combinations(enough, 2) if with_only is None or with_only in pair]
     rows = [_test(moment, first, second, enough) for first, second in pairs]
+    for label, distribution in (distributions or {}).items():
+        sums = {n: distribution.sums(n) for n in {len(values) for values in enough.values()}}
+        for method, values in enough.items():
+            ridits = distribution.ridits(values)
+            a12 = 1 - float(ridits.mean())
+            p = _tails(sums[len(values)], int(_steps(ridits).sum()))
+            rows.append((moment, method, label, len(values), 0, float(ridits.sum()), p, a12, effect_size(a12)))
     frame = pandas.DataFrame(rows, columns=[name for name in COLUMNS if name != "p_holm"])
     frame.insert(COLUMNS.index("p_holm"), "p_holm", holm(frame["p"].to_numpy(np.float64)))
     return frame
@@ -54,6 +130,12 @@ def _test(moment: str, first: str, second: str, samples: Mapping[str, Floats]) -
     u, p = _mann_whitney(a, b)
     a12 = 1 - u / (len(a) * len(b))  # U counts the pairs in which the first regret is higher
     return moment, first, second, len(a), len(b), u, p, a12, effect_size(a12)
+
+
+def _tails(probabilities: Floats, found: int) -> float:
+    """Return the two-sided p-value: twice the probability of values up to `found`, or from it on, at most 1."""
+    tail = min(probabilities[: found + 1].sum(), probabilities[found:].sum())
+    return min(1.0, 2 * max(float(tail), ROUNDING))
 
 
 def _mann_whitney(a: Floats, b: Floats) -> tuple[float, float]:

@@ -95,10 +95,25 @@ def test_a_share_is_decided_by_its_exact_interval():
     assert (verdicts.share_of(0, 10).low, verdicts.share_of(10, 10).high) == (0, 1)
 
 
-def test_what_the_paper_does_not_state_refutes_nothing():
-    strength = Strength("paper", 500, 100, unstated=True)
+def test_searches_that_differ_in_an_unstated_option_or_in_their_observations_refute_nothing():
+    strength = Strength("paper", 500, 100, only_confirms=True)
     assert verdicts.of_number(Interval(1.0, 0.9, 1.1), 2.0, 0.0, strength) == UNDECIDED
     assert verdicts.of_number(Interval(1.0, 0.9, 1.1), 1.05, 0.0, strength) == REPRODUCED
+
+
+def test_the_interval_of_a_mean_is_not_decided_by_chance():
+    values = np.append(np.full(7, 0.9), np.full(3, 5.4))
+    assert 0.7**10 > 0.025, "the share of resamples without one of the three high values"
+    found = verdicts.mean_of(values)
+    assert (found.low, found.high) == pytest.approx((0.9, 0.9 + 0.6 * 4.5))
+
+
+def test_black_box_searches_on_nb201_only_confirm_because_they_observe_means():
+    claims = [claim for claim in CLAIMS.values() if "nas201-figure6" in getattr(claim.evidence, "figures", ())]
+    assert len(claims) == 5
+    for claim in claims:
+        compared = {curve for places in claim.evidence.places().values() for _, curve in places}
+        assert claim.evidence.only_confirming == compared and "observed single trainings" in claim.note
 
 
 def test_a_claim_needs_all_parts_and_falls_with_one():
@@ -362,7 +377,8 @@ def test_claims_refer_to_existing_figures(claim: Claim):
         curves = {curve for _, curve in known}
         for places in test.places().values():
             assert all(place in known or (takes_space and place[1] in curves) for place in places)
-        assert all(place in known and figure in test.figures for (figure, _), place in test.renamed.items())
+        assert all(known.issuperset(renamed) for renamed in test.renamed.values())
+        assert all(figure in test.figures for figure, _ in test.renamed)
 
 
 def test_the_commands_of_claims_exist_with_their_options(monkeypatch):

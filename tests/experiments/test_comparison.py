@@ -1,6 +1,7 @@
 """Curves, tables and rank tests of compared runs agree with naive computations."""
 
 from itertools import combinations, product
+from math import factorial
 from pathlib import Path
 
 import compared_runs as make
@@ -17,7 +18,13 @@ from nasbench1shot1.display.curves import pool
 from nasbench1shot1.experiments.comparison.accuracies import compare_accuracies
 from nasbench1shot1.experiments.comparison.comparing import compare_runs
 from nasbench1shot1.experiments.comparison.entries import latest_results
-from nasbench1shot1.experiments.comparison.rank_tests import describe_effect, effect_size, holm, rank_tests
+from nasbench1shot1.experiments.comparison.rank_tests import (
+    Distribution,
+    describe_effect,
+    effect_size,
+    holm,
+    rank_tests,
+)
 from nasbench1shot1.experiments.comparison.statistics import Comparison
 from nasbench1shot1.experiments.tuning.trajectory import trajectory
 from nasbench1shot1.ground.errors import DamagedFileError
@@ -227,6 +234,59 @@ def test_rank_tests_of_more_than_50_runs_are_scipys_normal_approximation():
     (row,) = rank_tests({"a": samples["a"][:50], "b": samples["b"]}, "end").itertuples()
     approximate = mannwhitneyu(samples["a"][:50], samples["b"]).pvalue
     assert row.p == pytest.approx(approximate, rel=0.2) and row.p != pytest.approx(approximate, rel=1e-6)
+
+
+@pytest.mark.parametrize("n", [5, 6])
+def test_rank_tests_against_a_known_distribution_are_exact(n):
+    """The p-value is the probability of all samples whose sum of ridits is as extreme; these ridits are exact."""
+    values, chances = np.array([0.3, 0.1, 0.2, 0.1]), np.array([0.25, 0.25, 0.375, 0.125])  # 0.1 occurs twice
+    ridits = {0.1: 0.1875, 0.2: 0.5625, 0.3: 0.875}
+    probability = {0.1: 0.375, 0.2: 0.375, 0.3: 0.25}
+    every = list(product(ridits, repeat=n))
+    sums = np.array([sum(ridits[value] for value in drawn) for drawn in every])
+    weights = np.array([np.prod([probability[value] for value in drawn]) for drawn in every])
+    known = Distribution(values, chances)
+    assert (known.mean, known.std) == pytest.approx((0.1875, np.sqrt(0.375 * 0.01 + 0.375 * 0.04 + 0.0225 - 0.1875**2)))
+    for found in ([0.1] * n, [0.3] * n, [0.1, *[0.2] * (n - 1)], [0.1, 0.2, *[0.3] * (n - 2)]):
+        (row,) = rank_tests({"a": np.array(found)}, "end", distributions={"known": known}).itertuples()
+        total = sum(ridits[value] for value in found)
+        tail = min(weights[sums <= total + 1e-9].sum(), weights[sums >= total - 1e-9].sum())
+        assert row.p == pytest.approx(min(1, 2 * tail), rel=1e-9)
+        assert (row.u, row.a12) == pytest.approx((total, 1 - total / n)) and row.n_second == 0
+
+
+def test_p_values_against_a_known_distribution_agree_with_simulated_samples():
+    rng = np.random.default_rng(0)
+    values = np.round(rng.exponential(size=200), 1)  # with ties
+    known = Distribution(values, rng.dirichlet(np.ones(200)))
+    drawn = rng.choice(values, size=(40_000, 10), p=known.probabilities)
+    ridits = known.ridits(drawn).sum(axis=1)
+    for seed in (0, 1, 2):
+        sample = np.random.default_rng(seed).choice(values, size=10) * 0.6
+        (row,) = rank_tests({"a": sample}, "end", distributions={"known": known}).itertuples()
+        share = 2 * min((ridits <= row.u).mean(), (ridits >= row.u).mean())
+        assert row.p < 0.9 and row.p == pytest.approx(share, abs=4 * np.sqrt(2 * row.p / len(ridits)))
+
+
+def test_ridits_of_a_continuous_distribution_have_the_sum_of_uniform_numbers():
+    """The probability that the sum of n uniform numbers is at most 1 is 1 / n!."""
+    known = Distribution(np.arange(20_000.0), np.full(20_000, 1 / 20_000))
+    (row,) = rank_tests({"a": np.full(10, 1_999.5)}, "end", distributions={"known": known}).itertuples()
+    assert row.u == pytest.approx(1) and row.p == pytest.approx(2 / factorial(10), rel=1e-2)
+    (row,) = rank_tests({"a": np.full(10, -1.0)}, "end", distributions={"known": known}).itertuples()
+    assert 0 < row.p <= 2e-12 and row.a12 == 1
+
+
+def test_a_known_distribution_is_the_limit_of_growing_samples_and_takes_part_in_holms_correction():
+    rng = np.random.default_rng(3)
+    values = rng.integers(0, 40, 400) / 8
+    samples = {"a": rng.integers(0, 36, 20) / 8, "b": rng.integers(0, 40, 25) / 8, "few": np.zeros(4)}
+    exact = rank_tests(samples, "end", distributions={"random": Distribution(values, np.full(400, 1 / 400))})
+    large = rank_tests({**samples, "random": np.tile(values, 100)}, "end")
+    assert list(zip(exact["first"], exact["second"], strict=True)) == [("a", "b"), ("a", "random"), ("b", "random")]
+    assert exact["a12"].tolist() == pytest.approx(large["a12"].tolist())
+    assert exact["p"].tolist() == pytest.approx(large["p"].tolist(), rel=0.05)
+    assert exact["p_holm"].tolist() == holm(exact["p"]).tolist()
 
 
 def test_holms_correction_of_a_worked_example():

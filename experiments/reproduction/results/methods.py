@@ -3,9 +3,10 @@
 An architecture is *looked up* when its table values are read. A search of E epochs prefers E + 1 architectures, one
 after every epoch and one before the first. The *best-seen* architecture is the one among them with the lowest
 validation error in the table. Random sampling with E + 1 look-ups draws as many networks uniformly, with replacement,
-from the distinct networks of the space (the rows of the table), and takes the one with the lowest validation error. Its
-mean with one look-up is the mean over the space. Random WS and SPOS draw encodings instead: on s1, s2 and s3, several
-encodings can have the same cell, so these methods draw some cells more often than others.
+from the distinct networks of the space (the rows of the table), and takes the one with the lowest validation error. The
+distribution of its regret is computed from the table, not simulated; its mean with one look-up is the mean over the
+space. Random WS and SPOS draw encodings instead: on s1, s2 and s3, several encodings can have the same cell, so these
+methods draw some cells more often than others.
 
 A table without validation accuracies, such as the bundled one of NATS-Bench's size space, has no best-seen regrets.
 """
@@ -24,7 +25,7 @@ from nasbench1shot1.display.colours import BLACK, curve_styles
 from nasbench1shot1.display.curves import LEVEL_COLOUR, Pooled, log_floor, pool_values
 from nasbench1shot1.display.style import AnyStyle, tone, tones
 from nasbench1shot1.evaluator import mean_regret_of
-from nasbench1shot1.experiments.comparison.rank_tests import SIGNIFICANT, rank_tests
+from nasbench1shot1.experiments.comparison.rank_tests import SIGNIFICANT, Distribution, rank_tests
 from nasbench1shot1.experiments.reproduction.figures.parts import Panel
 from nasbench1shot1.experiments.reproduction.results.base import Found, Place, SearchResults, in_front
 from nasbench1shot1.ground.text import counted
@@ -39,8 +40,6 @@ Floats = NDArray[np.float64]
 FINAL, BEST, ANYTIME = MEASURES = ("final", "best_seen", "anytime")
 """Test regret of the last architecture, of the best-seen one, and the mean over all epochs of the preferred one."""
 RANDOM = "random sampling"
-DRAWS, SAMPLED = 10_000, 1_000
-"""Number of simulated random searches, and how many of them take part in rank tests."""
 MOST_OF_MEAN = 5.0
 """The axis is logarithmic if a band exceeds this multiple of the mean regret of the space."""
 
@@ -56,15 +55,15 @@ def measures(frame: pandas.DataFrame) -> dict[str, float]:
     return {FINAL: float(regrets[-1]), BEST: best, ANYTIME: float(regrets.mean())}
 
 
-def random_regrets(table: "Table", space: str, dataset: str | None, lookups: int, draws: int = DRAWS) -> Floats:
-    """Return the test regrets of random searches, shape (draws,), as fractions.
+def random_sampling(table: "Table", space: str, dataset: str | None, lookups: int) -> Distribution:
+    """Return the distribution of the test regret of a random search, as fractions.
 
     Args:
-        table: the table that scores them.
-        space: the space, from whose distinct networks with table values each is drawn with equal probability.
+        table: the table that scores the search.
+        space: the space, from whose distinct networks with table values each look-up draws one with equal probability.
         dataset: the data set.
-        lookups: number of networks of a search, which returns the one with the lowest validation error.
-        draws: number of searches.
+        lookups: number of networks of the search, which returns the one with the lowest validation error; among several
+            with equal errors, each is equally probable.
 
     Raises OutOfDomainError if `lookups` is above 1 and the table has no validation accuracies.
     """
@@ -77,10 +76,11 @@ def random_regrets(table: "Table", space: str, dataset: str | None, lookups: int
         rows, regrets = table.regrets(space, metric, of)
         known.append(pandas.Series(regrets, index=rows))
     networks = pandas.concat(known, axis=1, join="inner").to_numpy(np.float64)
-    drawn = networks[np.random.default_rng(0).integers(len(networks), size=(draws, lookups))]
-    best = drawn[:, :, 0].argmin(axis=1)
-    found: Floats = drawn[np.arange(draws), best, -1]
-    return found
+    _, places, counts = np.unique(networks[:, 0], return_inverse=True, return_counts=True)
+    # By rank of the validation error: the search returns one of this rank if no draw is better, but not all are worse
+    not_better = np.append(counts[::-1].cumsum()[::-1], 0) / len(networks)
+    of_rank = -np.diff(not_better**lookups)
+    return Distribution(networks[:, -1], (of_rank / counts)[places])
 
 
 class MethodTable(SearchResults):
@@ -108,8 +108,8 @@ class MethodTable(SearchResults):
         }
 
     @cached_property
-    def baselines(self) -> dict[str, dict[str, Floats]]:
-        """The test regrets of random sampling by panel: with one look-up, and with as many as a search has.
+    def baselines(self) -> dict[str, dict[str, Distribution]]:
+        """The distributions of random sampling by panel: with one look-up, and with as many as a search has.
 
         The latter is missing if the table has no validation accuracies.
         """
@@ -120,13 +120,15 @@ class MethodTable(SearchResults):
             if any(frame["validation_regret"].notna().any() for frame in self._frames_of(curves)):
                 lookups[BEST] = len(self.frames[curves[0].place][0])
             found[panel.key] = {
-                name: random_regrets(self.table, config["space"], config["dataset"], number)
+                name: random_sampling(self.table, config["space"], config["dataset"], number)
                 for name, number in lookups.items()
             }
         return found
 
     def as_table(self) -> pandas.DataFrame:
         """Return a row for every panel and curve, with regrets as fractions; the last row of a panel is the baseline.
+
+        The regrets of random sampling are computed from the table, without any search; its number of seeds is 0.
 
         For each of `MEASURES`, the columns are `<measure>_mean`, `_std` (n - 1), `_low` and `_high` (the band). Then
         follow the share of final regrets that are measured, the mean seconds of a search, and the mean final test
@@ -145,12 +147,10 @@ class MethodTable(SearchResults):
                 row |= {f"{name}_{of}": float(of_measure[of]) for of in ("mean", "std", *ends)}
             row |= {"final_measured": last["test_measured"].mean(), "seconds": last["search_seconds"].mean()}
             rows.append(row | {f"final_{name}": last[name].mean() for name in other_regrets(last)})
-        values = self.baselines[panel.key]
-        baseline = {
-            f"{name}_{of}": f(v) for name, v in values.items() for of, f in (("mean", np.mean), ("std", np.std))
-        }
-        exact = {f"{FINAL}_mean": self.mean_of(curves)}
-        return [*rows, {"panel": panel.key, "curve": RANDOM, "seeds": DRAWS, **baseline, **exact}]
+        baseline: dict[str, Any] = {"panel": panel.key, "curve": RANDOM, "seeds": 0}
+        for name, regret in self.baselines[panel.key].items():
+            baseline |= {f"{name}_mean": regret.mean, f"{name}_std": regret.std}
+        return [*rows, baseline]
 
     def mean_of(self, curves: Sequence[Found]) -> float:
         """Return the mean regret of the space of some curves, NaN if the table does not have it."""
@@ -180,16 +180,16 @@ class MethodTable(SearchResults):
 
     @cached_property
     def rank_tests(self) -> pandas.DataFrame:
-        """The rank tests of all pairs of methods on each space, by final and by best-seen regret.
+        """The rank tests of all pairs of methods on each space, and of methods and random sampling.
 
-        Random sampling takes part with as many simulated searches as `SAMPLED`. Holm's correction applies to the pairs
-        of one space and measure.
+        They compare final and best-seen regrets. Holm's correction applies to the pairs of one space and measure, with
+        random sampling as one of the methods.
         """
         frames = []
         for panel, curves in self.by_panel:
             for measure, baseline in self.baselines[panel.key].items():
                 samples = {found.curve.key: self.samples[found.place][measure] for found in curves}
-                tests = rank_tests({**samples, RANDOM: baseline[:SAMPLED]}, measure)
+                tests = rank_tests(samples, measure, distributions={RANDOM: baseline})
                 frames.append(in_front(tests.rename(columns={"moment": "measure"}), panel=panel.key))
         return pandas.concat(frames, ignore_index=True)
 
@@ -198,7 +198,7 @@ class MethodTable(SearchResults):
         frame = self.as_table()
         return [
             [
-                *(row["panel"], row["curve"], f"{row['seeds']:,}"),
+                *(row["panel"], row["curve"], f"{row['seeds']:,}" if row["seeds"] else ""),
                 *(with_band(row, name) for name in MEASURES),
                 "" if np.isnan(row["seconds"]) else f"{row['seconds']:.0f}",
             ]
@@ -238,7 +238,7 @@ class MethodTable(SearchResults):
                     self._draw_method(ax, found, order.index(found.curve.key), floor, colours)
                 ax.axvline(100 * self.mean_of(curves), **tones(MEAN_LOOK))
                 if (best_sampled := self.baselines[panel.key].get(BEST)) is not None:
-                    ax.axvline(100 * best_sampled.mean(), color=tone(BLACK), linestyle="--", linewidth=1)
+                    ax.axvline(100 * best_sampled.mean, color=tone(BLACK), linestyle="--", linewidth=1)
                 ax.set_title(panel.title)
                 ax.grid(alpha=0.25)
                 ax.set_xlim(left=100 * floor)
