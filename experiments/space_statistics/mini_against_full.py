@@ -76,12 +76,16 @@ def mini_against_full(table: Table, split: str = "validation", predicted: bool =
 
 
 def _measures(accuracies: Floats, seconds: Floats, parameters: Floats) -> dict[str, Measure]:
-    """Return what is computed from (N,) cells, as functions of how often each cell counts."""
+    """Return what is computed from (N,) cells, as functions of how often each cell counts, which may be never."""
     order = np.argsort(-accuracies, kind="stable")
-    regrets = accuracies[order[0]] - accuracies[order]
+    below_best = accuracies[order[0]] - accuracies[order]
 
     def regret_of(draws: int) -> Measure:
-        return lambda times: expected_minimum(regrets, times[order], draws)
+        def measure(times: Floats) -> float:
+            best = below_best[np.flatnonzero(times[order])[0]]  # of the resample
+            return expected_minimum(below_best - best, times[order], draws)
+
+        return measure
 
     return {
         "parameters": _rank_correlation(parameters, accuracies),

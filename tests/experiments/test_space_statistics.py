@@ -609,5 +609,9 @@ def test_conclusions_from_small_cells_and_from_all_cells():
     assert own.loc[("mini", "parameters"), "value"] == pytest.approx(expected)
     drawn = np.random.default_rng(1).choice(accuracies, (2000, 100)).max(axis=1)
     assert own.loc[("full", "100 draws"), "value"] == pytest.approx(accuracies.max() - drawn.mean(), rel=0.05)
+    rng, of_small = np.random.default_rng(2), accuracies[small]
+    resampled = [rng.choice(of_small, len(of_small)) for _ in range(200)]
+    regrets = [again.max() - np.mean(rng.choice(again, (100, 1000)).max(axis=1)) for again in resampled]
+    assert own.loc[("mini", "1,000 draws"), "high"] == pytest.approx(np.quantile(regrets, 0.975), rel=0.15)
     assert (frame["low"] <= frame["value"]).all() and (frame["value"] <= frame["high"]).all()
     assert not frame.attrs["predicted"] and len(nb.draw_statistics("mini-against-full", frame)) == 2
