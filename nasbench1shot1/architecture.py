@@ -18,7 +18,7 @@ from nasbench1shot1.ground.errors import InvalidInputError
 if TYPE_CHECKING:
     import networkx
 
-_SPACE = re.compile(r"[\w-]+")
+_SPACE = re.compile(r"(?![0-9]+$)[\w-]+")
 _SPACE_ID = re.compile(r"[\w-][\w.-]*")
 
 
@@ -197,7 +197,9 @@ def is_decided(weights: NDArray[Any], picks: int = 1) -> bool:
 def check_space_name(name: object) -> None:
     """Raise InvalidInputError if a value cannot be the name of a space."""
     if not isinstance(name, str) or not _SPACE.fullmatch(name):
-        raise InvalidInputError(f"{name!r} is not a valid name of a space: use letters, digits, _ and -, as in 's1'")
+        raise InvalidInputError(
+            f"{name!r} is not a valid name of a space: use letters, digits, _ and -, and not only digits, as in 's1'"
+        )
 
 
 def check_space_id(id: object) -> None:

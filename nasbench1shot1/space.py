@@ -464,11 +464,16 @@ def check_keys(what: str, mixing: Weights, shapes: Mapping[str, tuple[int, ...]]
 def as_array(values: Any) -> NDArray[np.float64]:
     """Return a tensor (on any device, with or without gradient) or an array-like value as float64.
 
-    Does not import torch.
+    Does not import torch. Raises TypeError for complex numbers, dates and texts.
     """
     if hasattr(values, "detach"):
+        if values.is_complex():
+            raise TypeError(f"their type is {values.dtype}")
         values = values.detach().cpu().double().numpy()
-    return np.asarray(values, dtype=np.float64)
+    array = np.asarray(values)
+    if array.dtype.kind in "cmMSU":
+        raise TypeError(f"their type is {array.dtype.name}")
+    return array.astype(np.float64, copy=False)
 
 
 def _numbers(what: str, values: Any) -> NDArray[np.float64]:

@@ -5,6 +5,7 @@
 docs/nasbench201_table.md describes the differences.
 """
 
+from functools import cached_property
 from typing import Any
 
 from nasbench1shot1.api.topology import TopologyAPI
@@ -19,6 +20,11 @@ class NASBench201API(TopologyAPI):
 
     def __init__(self, file_path_or_dict: Any = None, verbose: bool = True, *, seed: int | None = None) -> None:
         super().__init__(file_path_or_dict, verbose, seed)
+
+    @cached_property
+    def evaluated_indexes(self) -> list[int]:
+        """The official indices of the architectures in the table, in ascending order."""
+        return list(self._indices)
 
     def simulate_train_eval(
         self, arch: Any, dataset: str, hp: str | int = "12", account_time: bool = True

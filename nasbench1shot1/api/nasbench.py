@@ -13,6 +13,7 @@ from nasbench1shot1.api.model_spec import ModelSpec, encoding_of
 from nasbench1shot1.api.statistics import Computed, RowReader, Statistics, UnknownCellError, n_edges, row_of_hash
 from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError, UserError, quote
 from nasbench1shot1.ground.files import as_path, write_json
+from nasbench1shot1.ground.text import counted
 from nasbench1shot1.nasbench101.benchmark import BENCHMARK
 from nasbench1shot1.nasbench101.cell import INPUT, MAX_EDGES, MAX_VERTICES, OPERATIONS, OUTPUT
 from nasbench1shot1.tables.table import Table
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
 
 METADATA, TRAINING = "metadata.json", "training"
 _FIXED = {"lr_decay_method": "COSINE_BY_STEP", "intermediate_evaluations": ["0.5"]}
+
+
+class UnknownRepeatError(OutOfDomainError, IndexError):
+    """A repeat that the table lacks was drawn; also an IndexError, which the published package raises."""
 
 
 class NASBench:
@@ -83,6 +88,8 @@ class NASBench:
 
         Raises:
             OutOfDomainError: the table lacks the budget, the model or the half-way values.
+            UnknownRepeatError: (an OutOfDomainError and an IndexError) `config["num_repeats"]` is larger than the
+                table's number of repeats, and a repeat is drawn that the table lacks.
         """
         if not any(epochs is known or (np.isscalar(epochs) and epochs == known) for known in self.valid_epochs):
             raise OutOfDomainError(f"there is no budget of {epochs!r} epochs: use one of {sorted(self.valid_epochs)}")
@@ -139,7 +146,13 @@ class NASBench:
 
     def _draw_training(self, row: int, epochs: int, halfway: bool) -> dict[str, float]:
         """Return the known metrics of a random repeat of a row."""
-        if values := self._read.training(row, epochs, self._draw_number(self.config["num_repeats"]), halfway):
+        drawn, repeats = self._draw_number(self.config["num_repeats"]), self.table.repeats
+        if drawn >= repeats:
+            raise UnknownRepeatError(
+                f"config['num_repeats'] is {self.config['num_repeats']}, but the table {self.table.id} has "
+                f"{counted(repeats, 'repeat')}: set it to at most {repeats}"
+            )
+        if values := self._read.training(row, epochs, drawn, halfway):
             return values
         trained = self.table.trained_repeats(row, epochs)  # some tables lack repeats of some rows
         others = [found for repeat in trained if (found := self._read.training(row, epochs, repeat, halfway))]

@@ -6,6 +6,7 @@
 docs/nasbench201_table.md describes the differences.
 """
 
+from functools import cached_property
 from typing import Any
 
 from nasbench1shot1.api.topology import TopologyAPI
@@ -39,6 +40,11 @@ class NATSAPI(TrialAPI):
         super().__init__(file_path_or_dict, verbose, seed)
         self.reset_fast_mode(fast_mode)
         self.reset_archive_dir(None)
+
+    @cached_property
+    def evaluated_indexes(self) -> set[int]:
+        """The official indices of the architectures in the table."""
+        return set(self._indices)
 
     def reset_archive_dir(self, archive_dir: str | None) -> None:
         """Set the attribute `archive_dir`, which has no other effect."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from nasbench1shot1.ground.errors import OutOfDomainError, UserError, quote
 from nasbench1shot1.nasbench101.encoding import EDGE_BITS, decode_graph, edge_bit
-from nasbench1shot1.tables.columns import MetricColumn
+from nasbench1shot1.tables.stored_columns import MetricColumn
 from nasbench1shot1.tables.table import Table
 
 METRICS = ("training_time", "train_accuracy", "validation_accuracy", "test_accuracy")

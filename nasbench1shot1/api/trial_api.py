@@ -8,9 +8,8 @@ from warnings import warn
 
 import numpy as np
 
-from nasbench1shot1.api.trial_results import (
+from nasbench1shot1.api.trial_reader import (
     SHORT,
-    ArchResults,
     KnownValues,
     TrialReader,
     absent_value_error,
@@ -20,6 +19,7 @@ from nasbench1shot1.api.trial_results import (
     net_config,
     percent,
 )
+from nasbench1shot1.api.trial_results import ArchResults
 from nasbench1shot1.benchmark import benchmark
 from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError, alternatives, option, unknown_name
 from nasbench1shot1.tables.table import Table, load_table
@@ -165,7 +165,7 @@ class TrialAPI(Architectures):
             )
 
     @cached_property
-    def evaluated_indexes(self) -> list[int]:
+    def _indices(self) -> list[int]:
         """The official indices of the architectures in the table, in ascending order."""
         indices: list[int] = self.table.column("index").tolist()
         return indices
@@ -265,12 +265,20 @@ class TrialAPI(Architectures):
         return self.query_info_str_by_arch(arch, hp)
 
     def show(self, index: int = -1) -> None:
-        """Print the results of an architecture, or of all if the index is negative."""
+        """Print the results of an architecture, or of all if the index is negative.
+
+        For an index that does not exist or that the table lacks, print a sentence that states this.
+        """
+        try:
+            rows = [self._row(index)] if index >= 0 else range(len(self.table))
+        except (InvalidInputError, OutOfDomainError) as error:
+            print(error)
+            return
         if index < 0:
             print(self)
-        for one in [index] if index >= 0 else self.evaluated_indexes:
+        for row in rows:
             for epochs in self._reader.budgets:
-                lines = self.query_meta_info_by_index(one, epochs).lines(between=self._between)
+                lines = ArchResults(self._reader, row, epochs).lines(between=self._between)
                 print(f"{f' {epochs:03d} epochs ':>^90}", *lines, sep="\n")
 
     def statistics(self, dataset: str, hp: str | int) -> dict[int, int]:
@@ -323,7 +331,7 @@ class TrialAPI(Architectures):
         if dataset == "cifar10" and metric_on_set == "valid":
             dataset = "cifar10-valid"
         split = self._reader.split_of(dataset, _official(dataset, metric_on_set))
-        epochs, indices = self._reader.epochs(hp), np.array(self.evaluated_indexes)
+        epochs, indices = self._reader.epochs(hp), np.array(self._indices)
         found, metric = self.table.query(indices, epochs, dataset=dataset), f"{split}_accuracy"
         allowed = self._within(found.flops, most_flops) & self._within(found.trainable_parameters, most_params)
         accuracy = (found[metric] if metric in found.names else np.full(len(indices), np.nan))[allowed]

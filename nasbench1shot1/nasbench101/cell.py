@@ -39,8 +39,8 @@ def as_square_array(matrix: ArrayLike, n_labels: int) -> NDArray[Any]:
 
 
 def check_bits(adjacency: NDArray[Any]) -> None:
-    """Raise InvalidInputError for an entry that is neither 0 nor 1."""
-    if not ((adjacency == 0) | (adjacency == 1)).all():
+    """Raise InvalidInputError for an entry that is neither 0 nor 1, and for complex numbers."""
+    if adjacency.dtype.kind == "c" or not ((adjacency == 0) | (adjacency == 1)).all():
         raise InvalidInputError("the adjacency matrix may only contain 0 and 1")
 
 
@@ -54,7 +54,6 @@ def check_ascending(adjacency: NDArray[Any]) -> None:
 
 
 _INPUT_LABEL, _OUTPUT_LABEL = -1, -2
-_BITS = frozenset((0, 1))
 
 
 class Cell:
@@ -111,8 +110,7 @@ class Cell:
         or labels that NAS-Bench-101 does not have.
         """
         matrix, ops = self._given
-        if not ops or ops[0] != INPUT or ops[-1] != OUTPUT:
-            raise InvalidInputError(f"the first label must be '{INPUT}' and the last '{OUTPUT}', not {list(ops)}")
+        _check_ends(ops)
         return encode_graph(matrix, ops)
 
     @cached_property
@@ -145,10 +143,12 @@ class Cell:
     def hash(self) -> str:
         """The MD5 that identifies this cell in NAS-Bench-101 (32 hexadecimal digits).
 
-        Raises InvalidInputError if there is no path from input to output, or if a label is unknown.
+        Raises InvalidInputError if there is no path from input to output, or if the first label is not "input" or the
+        last is not "output".
         """
         if not self.ops:
             raise InvalidInputError("the cell has no path from input to output, so it has no hash: connect the two")
+        _check_ends(self.ops)
         return graph_hash(self.matrix, self._labels())
 
     def to_networkx(self) -> "networkx.DiGraph[int]":
@@ -291,6 +291,12 @@ def _check_operations(ops: Any) -> None:
             raise InvalidInputError(f"unknown operation '{op}': NAS-Bench-101 has {', '.join(OPERATIONS)}")
 
 
+def _check_ends(ops: Sequence[Any]) -> None:
+    """Raise InvalidInputError unless the first label is "input" and the last is "output"."""
+    if not ops or ops[0] != INPUT or ops[-1] != OUTPUT:
+        raise InvalidInputError(f"the first label must be '{INPUT}' and the last '{OUTPUT}', not {list(ops)}")
+
+
 def _is_plain(rows: Any, n_labels: int) -> bool:
     """Return whether this is the usual input: n × n lists, with 0 and 1 above the diagonal and 0 elsewhere."""
     if type(rows) is not list or len(rows) != n_labels or not rows:
@@ -298,6 +304,6 @@ def _is_plain(rows: Any, n_labels: int) -> bool:
     if not all(type(row) is list and len(row) == n_labels for row in rows):
         return False
     try:
-        return _BITS.issuperset(chain.from_iterable(rows)) and not any(any(row[: x + 1]) for x, row in enumerate(rows))
-    except TypeError:  # lists in the place of numbers
+        return max(bytes(chain.from_iterable(rows))) <= 1 and not any(any(row[: x + 1]) for x, row in enumerate(rows))
+    except (TypeError, ValueError):  # not integers, or integers that do not fit into a byte
         return False

@@ -32,8 +32,8 @@ from nasbench1shot1.nasbench101.encoding import (
 from nasbench1shot1.nasbench101.numbering import canonicalise, numberings
 from nasbench1shot1.space import SearchSpace
 from nasbench1shot1.tables.checks import damaged_column_error
-from nasbench1shot1.tables.columns import Rows
 from nasbench1shot1.tables.keys import Item, KeyColumn, RowKeys, StoredColumns, wrong_benchmark_error
+from nasbench1shot1.tables.stored_columns import Rows
 
 Hashes = NDArray[np.uint8]
 PART_VERTICES = {"nb101-mini": 6, "nb101-5v": 5}
@@ -295,7 +295,7 @@ def _encoding_of(item: Any) -> int:
 def _encoding(cell: Cell) -> int | None:
     try:
         return cell.encoding
-    except InvalidInputError:  # such a cell has no hash, or a hash that no table has
+    except InvalidInputError:  # such a cell has no hash, or one that no table has
         return None
 
 

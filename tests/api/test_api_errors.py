@@ -124,6 +124,15 @@ def test_the_limits_in_config_are_enforced(nasbench) -> None:
     assert {nasbench.query(inception)["test_accuracy"] for _ in range(10)} == {first}
 
 
+def test_drawing_a_repeat_that_the_file_lacks_is_refused_and_costs_nothing(official_table) -> None:
+    nasbench, inception = api.NASBench(official_table, seed=0), api.ModelSpec(*INCEPTION)
+    repeats, nasbench.config["num_repeats"] = nasbench.config["num_repeats"], 100
+    with refuses(api.OutOfDomainError, "config['num_repeats']", 100, nasbench.table.id, repeats) as caught:
+        nasbench.query(inception)
+    assert isinstance(caught.value, IndexError)
+    assert nasbench.get_budget_counters() == (0.0, 0)
+
+
 # A spec that is changed ------------------------------------------------------------------------------------------
 
 

@@ -159,7 +159,7 @@ def test_facts_about_the_space_agree(pair: Pair) -> None:
     assert (mine.search_space_name, mine.full_train_epochs) == (theirs.search_space_name, theirs.full_train_epochs)
     assert mine.full_epochs_in_paper == theirs.full_epochs_in_paper
     assert sorted(mine.avaliable_hps) == sorted(theirs.avaliable_hps)
-    assert sorted(mine.evaluated_indexes) == sorted(theirs.evaluated_indexes)
+    assert mine.evaluated_indexes == theirs.evaluated_indexes
     for index in INDICES:
         assert mine.query_index_by_arch(theirs[index]) == index
     for hp in HPS[pair.space]:
@@ -168,6 +168,18 @@ def test_facts_about_the_space_agree(pair: Pair) -> None:
     assert [ours.search_space_info("nats-bench", name) for name in names] == [
         published.search_space_info("nats-bench", name) for name in names
     ]
+
+
+def test_show_prints_a_sentence_about_architectures_without_results(
+    pair: Pair, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pair.theirs.show(99_999)
+    assert capsys.readouterr().out.count("\n") == 1
+    for index, values in ((1, [pair.mine.arch(1), "3 architectures"]), (99_999, ["99999", f"{len(pair.mine) - 1:,}"])):
+        pair.mine.show(index)
+        shown = capsys.readouterr().out
+        assert shown.count("\n") == 1
+        assert all(value in shown for value in values)
 
 
 def test_a_budget_or_data_set_without_values_is_refused(pair: Pair) -> None:

@@ -14,7 +14,7 @@ from refusals import refuses
 
 from nasbench1shot1.api import nats_bench as ours
 from nasbench1shot1.api.nas_201_api import NASBench201API
-from nasbench1shot1.api.trial_results import MissingValueError
+from nasbench1shot1.api.trial_reader import MissingValueError
 from nasbench1shot1.nasbench201.benchmark import DATASETS, OFFICIAL_SETS
 from nasbench1shot1.tables.importing import import_table
 
@@ -95,7 +95,7 @@ def test_single_trainings_agree(mine: ours.NATStopology, theirs: Any) -> None:
             check(result.get_eval("x-valid"), other.get_eval("x-valid"))
             assert result.get_eval("x-test")["accuracy"] == pytest.approx(other.get_eval("x-test")["accuracy"])
             assert result.get_total_epoch() == other.get_total_epoch() == 200
-            assert (result.params, result.flop) == (other.params, other.flop)
+            assert (result.params, result.flop, result.seed) == (other.params, other.flop, other.seed)
             assert result.get_config(None) == other.get_config(None)
             check(result.get_times(), other.get_times())
             assert sorted(result.get_eval_set()) == sorted(other.get_eval_set())

@@ -117,7 +117,14 @@ def test_unknown_operations_are_refused(foreign) -> None:
 
 
 def test_input_and_output_must_have_their_labels() -> None:
-    assert not Cell([[0, 1], [0, 0]], [OUTPUT, INPUT]).is_valid
+    chain = [[0, 1, 0], [0, 0, 1], [0, 0, 0]]
+    valid = Cell(chain, [INPUT, CONV3, OUTPUT])
+    for ends in ((OUTPUT, INPUT), ("foo", "bar"), (None, None)):
+        wrong = Cell(chain, [ends[0], CONV3, ends[1]])
+        assert not wrong.is_valid
+        assert wrong != valid
+        with refuses(InvalidInputError, INPUT, OUTPUT, str(list(wrong.ops))):
+            _ = wrong.hash
 
 
 @pytest.mark.parametrize(
@@ -129,6 +136,7 @@ def test_input_and_output_must_have_their_labels() -> None:
         ([[0, 2], [0, 0]], [INPUT, OUTPUT], "0 1"),
         ([[0, np.nan], [0, 0]], [INPUT, OUTPUT], "0 1"),
         ([[0, 0.5], [0, 0]], [INPUT, OUTPUT], "0 1"),
+        ([[0, 1 + 0j], [0, 0]], [INPUT, OUTPUT], "0 1"),
         ([["0", "1"], ["0", "0"]], [INPUT, OUTPUT], "0 1"),
         ([[0, 1], [1, 0]], [INPUT, OUTPUT], "triangular"),
         ([[1, 1], [0, 0]], [INPUT, OUTPUT], "triangular"),

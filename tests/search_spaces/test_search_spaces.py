@@ -354,6 +354,9 @@ def test_discretise_maximises_the_sum_over_all_choices(name: str) -> None:
         ({"output_edges": list("abcde")}, "'output_edges' numbers"),
         ({"output_edges": [10**400] * 5}, "'output_edges' numbers"),
         ({"output_edges": [[1], [1, 2]]}, "'output_edges' numbers"),
+        ({"output_edges": np.zeros(5, complex)}, "'output_edges' numbers complex128"),
+        ({"output_edges": torch.zeros(5, dtype=torch.complex64).conj()}, "'output_edges' numbers complex64"),
+        ({"output_edges": np.zeros(5, "datetime64[s]")}, "'output_edges' numbers datetime64"),
     ],
 )
 def test_invalid_mixing_weights_are_named(
