@@ -816,7 +816,7 @@ def golden_items():
 
 def describe_space(name):
     space, rules = nb.search_space(name), (None, "encodings", "read-blocks", "paper", "all", "pruned", "raw")
-    found = {"repr": repr(space), **attributes(space, "id", "kinds", "table", "family")}
+    found = {"repr": repr(space), **attributes(space, "id", "kinds", "table")}
     found |= {"length": len(space), "variables": space.variables(), "configurations": str(space.configuration_space())}
     found["counts"] = {f"{kind}, {rule}": answer(space.count, kind, rule) for kind in space.kinds for rule in rules}
     found["numbers"] = {

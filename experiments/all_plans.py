@@ -61,7 +61,7 @@ class AllPlans:
 
     def as_json(self) -> str:
         """Return all plans as JSON, by figure."""
-        return json.dumps({name: json.loads(plan.as_json()) for name, plan in self.plans.items()}, indent=1)
+        return json.dumps({name: plan.as_dict() for name, plan in self.plans.items()}, indent=1)
 
     def markdown(self) -> str:
         """Return the tables of a page: work, expected hours, and the GPUs with the sources of their figures."""

@@ -88,8 +88,8 @@ def render_kinds(spaces: Iterable[SearchSpace]) -> "Iterator[Table]":
     for space in spaces:
         table = Table(title=f"Sizes of {space.name}", caption=space.sizes_caption)
         for heading in ("kind", "counted"):
-            table.add_column(heading, overflow="fold")
-        table.add_column(space.name, justify="right", overflow="fold")
+            table.add_column(heading)
+        table.add_column(space.name, justify="right")
         for kind, count in kind_counts(space).items():
             table.add_row(kind, space.kind_descriptions.get(kind, ""), f"{count:,}")
         yield table
@@ -180,10 +180,10 @@ def _table(counts: "pd.DataFrame") -> "Table":
     from rich.table import Table
 
     table = Table(title="Sizes of the search spaces", caption="≠ differs from NAS-Bench-1Shot1 (Table 1)")
-    table.add_column("quantity", overflow="fold")
-    table.add_column("counted", overflow="fold")
+    table.add_column("quantity")
+    table.add_column("counted")
     for name in counts.columns:
-        table.add_column(name, justify="right", overflow="fold")
+        table.add_column(name, justify="right")
     for quantity, title in TITLES.items():
         rules: list[str] = counts.loc[quantity].index.tolist()
         for rule in rules:
@@ -231,9 +231,9 @@ def render_nasbench101(spaces: Iterable[NASBench101Space] = (SPACE,)) -> "Iterat
     for space in spaces:
         benchmark, caption = NASBENCH101_CAPTIONS.get(space.name, ("NAS-Bench-101", ""))
         table = Table(title=f"{benchmark}, {space.name}", caption=caption)
-        table.add_column("quantity", overflow="fold")
-        table.add_column("counted", overflow="fold")
-        table.add_column(space.name, justify="right", overflow="fold")
+        table.add_column("quantity")
+        table.add_column("counted")
+        table.add_column(space.name, justify="right")
         counts = nasbench101_counts(space)
         for (quantity, counted), which in NASBENCH101_ROWS.items():
             table.add_row(quantity, counted, f"{counts[which]:,}")
@@ -247,9 +247,9 @@ def render_vertices(counts: Mapping[str, Mapping[int, int]]) -> "Table":
 
     sizes = sorted({size for of_space in counts.values() for size in of_space})
     table = Table(title="Distinct cells by number of vertices")
-    table.add_column("vertices", overflow="fold")
+    table.add_column("vertices")
     for size in sizes:
-        table.add_column(str(size), justify="right", overflow="fold")
+        table.add_column(str(size), justify="right")
     for name, of_space in counts.items():
         table.add_row(name, *(f"{of_space.get(size, 0):,}" for size in sizes))
     return table

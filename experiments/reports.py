@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from nasbench1shot1.black_box_search.drawing import regret_figure as black_box_figure
 from nasbench1shot1.black_box_search.record import BlackBoxStudy
-from nasbench1shot1.black_box_search.record import summarise as summarise_searches
+from nasbench1shot1.black_box_search.summary import summarise as summarise_searches
 from nasbench1shot1.display.axes import save_figure
 from nasbench1shot1.display.style import AnyStyle, Spread
 from nasbench1shot1.experiments.correlation.outcome import FILES, write_outcome
@@ -24,7 +24,7 @@ from nasbench1shot1.ground.files import (
     PictureFormat,
     atomic_folder,
     atomic_write,
-    check_writable,
+    check_replaceable,
     picture_files,
     picture_name,
     write_json,
@@ -181,7 +181,7 @@ def write_black_box_report(
 @contextmanager
 def _new_report(out: Path) -> Iterator[Path]:
     """Yield an empty folder that replaces `out` at the end."""
-    check_writable(out)
+    check_replaceable(out)
     if out.exists() and not _is_report(out):
         raise InvalidInputError(f"'{out}' holds something other than a report: choose another {option('out')}")
     with atomic_folder(out) as folder:

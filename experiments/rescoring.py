@@ -51,10 +51,8 @@ def rescore_study(study: Study, table: Table) -> pandas.DataFrame:
     Raises OutOfDomainError if the table lacks an architecture of the study.
     """
     lines, flags = rescored_study_lines(study, table)
-    own = [name for name in study.observations if name not in Study.FIELDS]
-    return pandas.concat(
-        [Study.as_frame(lines), pandas.DataFrame(flags, columns=MEASURED), study.observations[own]], axis=1
-    )
+    own = study.observations.drop(columns=list(Study.FIELDS))
+    return pandas.concat([Study.as_frame(lines), pandas.DataFrame(flags, columns=MEASURED), own], axis=1)
 
 
 def rescored_lines(run: SearchRecord, table: Table) -> list[dict[str, Any]]:

@@ -99,7 +99,10 @@ class BlackBoxOptimizer(ABC):
 
     @property
     def used_budgets(self) -> tuple[int, ...]:
-        """The budgets at which this optimizer trains, in epochs, ascending, for screens. Default: only `epochs`."""
+        """All budgets at which this optimizer trains, in epochs, ascending. Default: only `epochs`.
+
+        A query of another budget is an error.
+        """
         return (self.epochs,)
 
     @property

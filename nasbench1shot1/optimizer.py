@@ -17,6 +17,7 @@ from nasbench1shot1.ground.plugins import imported
 from nasbench1shot1.hyperparameters import Hyperparameters as Hyperparameters
 from nasbench1shot1.phases import Phase, bilevel_phases
 from nasbench1shot1.reading import Reading as Reading
+from nasbench1shot1.runs.storable import check_checkpoint_values, check_json_values
 from nasbench1shot1.space import OneShotSpace, as_one_shot
 from nasbench1shot1.supernets.passes import Batch as Batch
 from nasbench1shot1.supernets.passes import Mixing as Mixing
@@ -48,13 +49,20 @@ _RETURNED: Mapping[str, tuple[type | str, str]] = {
 }
 """What methods of a one-shot optimizer must return: the type, or a reference to a type that is not imported here, and
 a description of it."""
+_STORED: Mapping[str, Callable[[str, Any], None]] = {
+    "structure": check_json_values,
+    "state_dict": check_checkpoint_values,
+}
+"""How the results of methods are checked that runs store."""
 
 USES_ALL_WEIGHTS = {"unused_weights": "each step of this method uses all weights that are not excluded"}
 """`unused_options` of methods whose steps use all weights."""
 
 
-def _checked(method: Callable[..., Any], name: str, wanted: type | str, words: str) -> Callable[..., Any]:
-    """Return a method that raises InvalidInputError, with its name, if its result does not have the wanted type."""
+def _checked(
+    method: Callable[..., Any], name: str, wanted: type | str, words: str, check: Callable[[str, Any], None] | None
+) -> Callable[..., Any]:
+    """Return a method that raises InvalidInputError, with its name, if its result has a wrong type or fails a check."""
 
     @wraps(method)
     def checked(*arguments: Any, **named: Any) -> Any:
@@ -63,6 +71,8 @@ def _checked(method: Callable[..., Any], name: str, wanted: type | str, words: s
         if not isinstance(found, kind) or isinstance(found, str):  # a string is a collection, too
             given = "None" if found is None else f"an object of type {type(found).__name__}"
             raise InvalidInputError(f"{name}() must return {words}, not {given}")
+        if check is not None:
+            check(name, found)
         return found
 
     return checked
@@ -158,7 +168,7 @@ class OneShotOptimizer(ABC):
         super().__init_subclass__(**named)
         for name, (wanted, words) in _RETURNED.items():
             if isfunction(method := vars(cls).get(name)):
-                setattr(cls, name, _checked(method, f"{cls.__name__}.{name}", wanted, words))
+                setattr(cls, name, _checked(method, f"{cls.__name__}.{name}", wanted, words, _STORED.get(name)))
 
     def __init__(
         self, space: OneShotSpace, hyperparameters: Any, generator: torch.Generator, device: torch.device

@@ -121,6 +121,16 @@ class SearchSpace(Configurable):
     def index(self, arch: Architecture) -> int:
         """Return the number of an architecture; raises InvalidInputError if it is not in this space."""
 
+    def __contains__(self, arch: object) -> bool:
+        """Return whether something is an architecture of this space, without enumerating the space."""
+        if not isinstance(arch, Architecture):
+            return False
+        try:
+            self.index(arch)
+        except InvalidInputError:
+            return False
+        return True
+
     @abstractmethod
     def count(self, kind: str, rule: str | None = None) -> int:
         """Return the number of architectures of a kind.

@@ -7,7 +7,6 @@ from copy import deepcopy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
-from nasbench1shot1.ground.errors import InvalidInputError, value_of
 from nasbench1shot1.optimizer import Hyperparameters, OneShotOptimizer
 from nasbench1shot1.runs.options import IF_GIVEN, RATE, OfLength, Range
 from nasbench1shot1.space import OneShotSpace
@@ -29,18 +28,10 @@ class AdamHyperparameters(Hyperparameters):
     """Weight decay of Λ (Adam)."""
     architecture_grad_clip: Annotated[float, Range(0)] = 0.0
     """Maximum norm of Λ's gradient; 0 disables clipping."""
-    architecture_beta1: Annotated[float | None, Range(0), IF_GIVEN] = None
+    architecture_beta1: Annotated[float | None, Range(0, below=1), IF_GIVEN] = None
     """First beta of Λ's Adam, the decay rate of the mean of gradients: at least 0, less than 1. Default: 0.5."""
     weights_first: Annotated[bool | None, IF_GIVEN] = None
     """Train the weights before Λ in every step, as in the published code of NAS-Bench-201. Default: no."""
-
-    def check(self) -> None:
-        """Raise InvalidInputError for a value that is out of range."""
-        super().check()
-        if self.architecture_beta1 is not None and self.architecture_beta1 >= 1:
-            raise InvalidInputError(
-                f"{value_of('architecture_beta1')} must be less than 1, not {self.architecture_beta1}"
-            )
 
 
 class AdamOptimizer(OneShotOptimizer):

@@ -82,7 +82,7 @@ class DARTSMinus(DARTS):
 
     @property
     def auxiliary_skip(self) -> float:
-        """Return β."""
+        """β, the weight of the auxiliary skip connection."""
         return self.skip
 
     def begin_epoch(self, epoch: int, epochs: int, generator: torch.Generator) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.constraint import REJECTIONS
-from nasbench1shot1.ground.errors import DivergedError, InvalidInputError, option, value_of
+from nasbench1shot1.ground.errors import DivergedError, InvalidInputError, option
 from nasbench1shot1.nasbench101.cell import OPERATIONS
 from nasbench1shot1.optimizers.sampling import RepeatedSelection, RepeatedSelectionHyperparameters, SamplingOptimizer
 from nasbench1shot1.phases import Phase
@@ -72,7 +72,7 @@ class ENASHyperparameters(RepeatedSelectionHyperparameters):
     """Network and gradient of the controller. corrected: separate layers for each decision, the gradient of the
     expected reward with entropy, and a baseline that follows every reward. nasbench201: as in NAS-Bench-201's published
     code (docs/enas.md). Default: corrected."""
-    controller_beta1: Annotated[float | None, Range(0), IF_GIVEN] = None
+    controller_beta1: Annotated[float | None, Range(0, below=1), IF_GIVEN] = None
     """First beta of the controller's Adam, less than 1. Default: 0.1."""
     controller_grad_clip: Annotated[float | None, Range(0), IF_GIVEN] = None
     """Maximum norm of the controller's gradient; 0 disables clipping. Default: 0."""
@@ -81,12 +81,6 @@ class ENASHyperparameters(RepeatedSelectionHyperparameters):
     learning_rate_period: Annotated[int | None, Range(1), IF_GIVEN] = None
     """Number of epochs in which the weights' learning rate falls to its minimum, and then rises again, repeatedly.
     Default: the number of epochs."""
-
-    def check(self) -> None:
-        """Raise InvalidInputError for values that contradict each other or are out of range."""
-        super().check()
-        if self.controller_beta1 is not None and self.controller_beta1 >= 1:
-            raise InvalidInputError(f"{value_of('controller_beta1')} must be less than 1, not {self.controller_beta1}")
 
 
 class ENAS(SamplingOptimizer, RepeatedSelection):
@@ -169,7 +163,7 @@ class ENAS(SamplingOptimizer, RepeatedSelection):
 
     @property
     def learns_to_sample(self) -> bool:
-        """Return True, because the search trains the controller."""
+        """True: the search trains the controller."""
         return True
 
     def begin_epoch(self, epoch: int, epochs: int, generator: torch.Generator) -> None:

@@ -35,7 +35,7 @@ class FBNetV2(WidthOptimizer, GradientOptimizer):
 
     @property
     def evaluates_relaxation(self) -> bool:
-        """Return False: the one-shot error is measured on the preferred architecture, or on random samples."""
+        """False: the one-shot error is measured on the preferred architecture, or on random samples."""
         return False
 
     def searched_mixing(self) -> Mixing:

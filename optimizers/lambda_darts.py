@@ -56,7 +56,7 @@ class LambdaDARTS(DARTS):
 
     @property
     def mixing_gradients(self) -> Literal["per-cell"]:
-        """Return "per-cell", because gradients of cells are compared."""
+        """The gradients of every cell, which are compared."""
         return "per-cell"
 
     @classmethod

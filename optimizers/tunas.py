@@ -82,12 +82,12 @@ class TuNAS(WidthOptimizer, AdamOptimizer):
 
     @property
     def is_relaxed(self) -> bool:
-        """Return False, because the weights train along single paths."""
+        """False: the weights train along single paths."""
         return False
 
     @property
     def learns_to_sample(self) -> bool:
-        """Return True, because Λ is a distribution of architectures."""
+        """True: Λ is a distribution of architectures."""
         return True
 
     def sample(self) -> Architecture:

@@ -98,11 +98,11 @@ class Countable(Protocol):
 
     @property
     def wirings(self) -> Sequence[Wiring]:
-        """Return all wirings."""
+        """All wirings."""
 
     @property
     def loose_end_free_wirings(self) -> Sequence[int]:
-        """Return the positions of the wirings without loose ends."""
+        """The positions of the wirings without loose ends."""
 
     def numbers(self, kind: str) -> Numbers:
         """Return the numbers of all architectures of a kind."""

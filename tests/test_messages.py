@@ -20,6 +20,7 @@ from refused_inputs import (
     EDGES,
     PIXELS,
     S1,
+    KeepsNumPy,
     ReturnsWeights,
     ask,
     best,
@@ -50,7 +51,7 @@ from nasbench1shot1.api.nas_201_api import NASBench201API
 from nasbench1shot1.experiments.reproduction.reproducing import reproduce
 from nasbench1shot1.experiments.space_statistics.values import check_enough
 from nasbench1shot1.ground.downloads import fetch
-from nasbench1shot1.ground.files import as_path, check_picture, read_json, write_json
+from nasbench1shot1.ground.files import as_path, check_picture, check_replaceable, read_json, write_json
 from nasbench1shot1.ground.plain_pickle import load_plain_pickle
 from nasbench1shot1.images.augment import Augmentation
 from nasbench1shot1.images.data_sets import data_set
@@ -71,6 +72,7 @@ KINDS: dict[str, dict[str, Callable[[Path], object]]] = {
         "no name of a picture": lambda tmp: check_picture(tmp / "regret.gif"),
         "no JSON": lambda tmp: read_json(file(tmp, b"{", "a.json")),
         "a file in a file": lambda tmp: write_json(file(tmp, b"") / "a.json", {}),
+        "a mount point": lambda tmp: check_replaceable(Path("/")),
         "a pickle of an object": lambda tmp: load_plain_pickle(io.BytesIO(b"cos\nsystem\n."), "mine.pickle"),
         "a failed download": lambda tmp: fetch(
             "http://127.0.0.1:9/a", "a", "0" * 64, False, "the file", "download it by hand"
@@ -331,6 +333,7 @@ KINDS: dict[str, dict[str, Callable[[Path], object]]] = {
         "no epoch after the first decision": lambda tmp: search(tmp, "sgas", epochs=3, decision_start=3),
         "a step of Λ that never comes": lambda tmp: search(tmp, "idarts", weight_steps=100, weights_first=True),
         "mixing weights in place of a Mixing": lambda tmp: search(tmp, ReturnsWeights, channels=2, cells=1, epochs=1),
+        "a NumPy number in a state": lambda tmp: search(tmp, KeepsNumPy, channels=2, cells=1, epochs=1),
         "early stopping before all choices": lambda tmp: search(
             tmp, "sgas", early_stopping=True, hessian_eigenvalue=True
         ),

@@ -20,7 +20,7 @@ from nasbench1shot1.experiments.comparison.sentences import NO_BANDS, row_name, 
 from nasbench1shot1.experiments.rescoring import recorded_table
 from nasbench1shot1.ground.errors import InvalidInputError, option, switch
 from nasbench1shot1.ground.files import PictureFormat, atomic_folder
-from nasbench1shot1.ground.text import line_printer
+from nasbench1shot1.ground.text import line_printer, print_table
 from nasbench1shot1.registry import import_trusted
 from nasbench1shot1.tables.table import Table, load_table
 
@@ -74,10 +74,10 @@ class AccuracyComparison:
         found, print_line = self.accuracies, line_printer(console)
         screen = Screen(title=f"Accuracy of the final architectures, {found.final_source}", title_justify="left")
         for number, heading in enumerate(found.HEADINGS):
-            screen.add_column(heading, overflow="fold", justify="right" if number > 1 else "left")
+            screen.add_column(heading, justify="right" if number > 1 else "left")
         for row in found.screen_rows(self.labels):
             screen.add_row(*row)
-        console.print(screen)
+        print_table(screen, console)
         for line in filter(None, [found.missing_text, f"Table {found.table.id}", unfinished_text(self.entries)]):
             print_line(line)
         for file in files:

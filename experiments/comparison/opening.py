@@ -11,14 +11,12 @@ from nasbench1shot1.experiments.comparison.entries import (
     EVALUATIONS,
     OVER,
     SIMULATED_TIME,
-    BlackBoxEntry,
     Entry,
     Facts,
     Over,
     SearchEntry,
-    TrajectoryEntry,
-    TuningEntry,
 )
+from nasbench1shot1.experiments.comparison.study_entries import BlackBoxEntry, TrajectoryEntry, TuningEntry
 from nasbench1shot1.ground.errors import InvalidInputError, option, quoted_option, unknown_name
 from nasbench1shot1.one_shot_search.group import SearchGroup
 from nasbench1shot1.one_shot_search.record import SearchRecord

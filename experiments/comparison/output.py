@@ -31,8 +31,8 @@ from nasbench1shot1.experiments.comparison.sentences import TEST_WORDS, common_t
 from nasbench1shot1.experiments.comparison.statistics import COMMON, END, Comparison
 from nasbench1shot1.experiments.comparison.tasks import TaskComparison
 from nasbench1shot1.ground.errors import InvalidInputError, option
-from nasbench1shot1.ground.files import PictureFormat, atomic_folder, check_writable, picture_files
-from nasbench1shot1.ground.text import counted, fit_columns, line_printer
+from nasbench1shot1.ground.files import PictureFormat, atomic_folder, check_replaceable, picture_files
+from nasbench1shot1.ground.text import counted, line_printer, print_table
 
 if TYPE_CHECKING:
     from nasbench1shot1.display.axes import Figure
@@ -64,7 +64,7 @@ def show(found: TaskComparison, files: Sequence[Path], console: Console) -> None
     for comparison in found.tasks.values():
         _show_task(comparison, console)
     if len(found.win_tie_loss) and len(found.tasks) > 1:
-        console.print(_wins(found.win_tie_loss))
+        print_table(_wins(found.win_tie_loss), console)
     if ranks := found.ranks:
         statistic, p = ranks.friedman
         average = ", ".join(f"{label} {rank:.2f}" for label, rank in ranks.averages.items())
@@ -81,9 +81,7 @@ def show(found: TaskComparison, files: Sequence[Path], console: Console) -> None
 def _show_task(comparison: Comparison, console: Console) -> None:
     """Print the table, the rank tests and the sentences of one task."""
     print_line = line_printer(console)
-    results = _results(comparison, console.width)
-    fit_columns(results, console)
-    console.print(results)
+    print_table(_results(comparison, console.width), console)
     if comparison.ends_differ and comparison.results["common_mean"].isna().any():
         print_line(f"–: some searches do not have a result after {common_time_text(comparison)}.")
     baseline = f"Baseline: {label}." if (label := baseline_label(comparison)) else ""
@@ -92,7 +90,7 @@ def _show_task(comparison: Comparison, console: Console) -> None:
     for text in filter(None, texts):
         print_line(text)
     if len(comparison.rank_tests):
-        console.print(_tests(comparison))
+        print_table(_tests(comparison), console)
     if text := _left_out(comparison):
         print_line(text)
 
@@ -104,7 +102,7 @@ def _results(comparison: Comparison, width: int) -> Screen:
     screen = Screen(title=f"{goal.with_unit(goal.title)}, {comparison.source}; {where}", title_justify="left")
     names = ("label", "kind", "optimizer") if width >= WIDE else ("label",)
     for name in names:
-        screen.add_column(name, overflow="fold")
+        screen.add_column(name)
     counts = [len(contender.repetitions) for contender in comparison.contenders]
     interval = interval_name(counts).replace("; ", ";\n")
     columns = {"median": "final_median", "best": "final_best"}
@@ -157,7 +155,7 @@ def _tests(comparison: Comparison) -> Screen:
 def _wins(frame: pandas.DataFrame) -> Screen:
     screen = Screen(title="Tasks on which the first method wins, ties (not significant) or loses", title_justify="left")
     for name in ("first", "second"):
-        screen.add_column(name, overflow="fold")
+        screen.add_column(name)
     for name in ("wins", "ties", "losses"):
         screen.add_column(name, justify="right")
     for row in frame.to_dict("records"):
@@ -180,7 +178,7 @@ def _left_out(comparison: Comparison) -> str:
 
 def check_out(out: Path) -> None:
     """Raise UserError if a folder cannot be written or contains anything other than a comparison."""
-    check_writable(out)
+    check_replaceable(out)
     if out.exists() and not out.is_dir():
         raise InvalidInputError(f"'{out}' is a file: choose another {option('out')}")
     if out.exists() and not all(path.name in FILES and path.is_file() for path in out.iterdir()):

@@ -29,7 +29,7 @@ from nasbench1shot1.one_shot_search.options import SearchConfig
 from nasbench1shot1.one_shot_search.record import Run, open_search
 from nasbench1shot1.registry import check_trusted, default_table, import_trusted, one_shot, search_space, with_names
 from nasbench1shot1.runs import running
-from nasbench1shot1.runs.folder import CONFIG, SUMMARY, WEIGHTS, check_facts
+from nasbench1shot1.runs.folder import CONFIG, SUMMARY, check_facts, weights_path
 from nasbench1shot1.runs.kind import Begun, Kind
 from nasbench1shot1.runs.next_command import resume_advice
 from nasbench1shot1.runs.options import recorded_options, required
@@ -211,7 +211,7 @@ def _has_weights(run: Run, ranking: Ranking) -> bool:
 
 
 def _weights_sha256(run: Run, epoch: int) -> str | None:
-    path = run.folder / WEIGHTS / f"epoch-{epoch:03d}.pt"
+    path = weights_path(run.folder, epoch)
     return sha256(path) if path.is_file() else None
 
 

@@ -71,7 +71,7 @@ class RankingOptions(PictureOptions, BoundOptions, OptionRecord):
         image_count(options.images)
         if options.budgets is not None:
             _integers("budgets", options.budgets)
-        _ = options.bounds  # raises if they cannot be read
+        options.check_bounds()
         return options
 
 

@@ -189,14 +189,14 @@ class Ranking(RunRecord):
             raise damaged_file_error(path, "its arrays have different lengths or wrong types")
         return {name: arrays[name] for name in columns}
 
-    @cached_property
+    @property
     def correlations(self) -> "pandas.DataFrame":
-        """The content of correlations.csv; raises UserError for a ranking that is not finished."""
+        """The content of correlations.csv, as a new data frame; raises UserError for a ranking that is not finished."""
         return self._frame(CORRELATIONS)
 
-    @cached_property
+    @property
     def reliability(self) -> "pandas.DataFrame":
-        """The content of reliability.csv; raises UserError for a ranking that is not finished."""
+        """The content of reliability.csv, as a new data frame; raises UserError for a ranking that is not finished."""
         return self._frame(RELIABILITY)
 
     def _frame(self, name: str) -> "pandas.DataFrame":

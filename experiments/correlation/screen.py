@@ -15,7 +15,7 @@ from nasbench1shot1.experiments.correlation.record import BY_EPOCH, CORRELATIONS
 from nasbench1shot1.ground.errors import option
 from nasbench1shot1.ground.files import PictureFormat, picture_name
 from nasbench1shot1.ground.progress import ProgressDisplay
-from nasbench1shot1.ground.text import counted, duration, line_printer, percent
+from nasbench1shot1.ground.text import counted, duration, line_printer, percent, print_table
 from nasbench1shot1.one_shot_search.kept_weights import kept_epochs
 from nasbench1shot1.tables.columns import source_text
 
@@ -119,7 +119,7 @@ def show(summary: Mapping[str, Any], folder: Path, console: Console, format: Pic
         screen.add_column(heading)
     for epoch, of in summary["epochs"].items():
         screen.add_row(epoch, *_cells(of))
-    console.print(screen)
+    print_table(screen, console)
     print_line("Kendall, P@10 % (a share) and regret: of the one-shot error; regret: within the ranked architectures.")
     if any(_is_expected(of["p@10_error"]) for of in summary["epochs"].values() if "p@10_error" in of):
         print_line("P@10 % is the expected value over all orders of architectures with equal one-shot errors.")

@@ -14,8 +14,8 @@ from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.ground.errors import OutOfDomainError, option
 from nasbench1shot1.one_shot_search.record import Run
 from nasbench1shot1.space import SearchSpace
-from nasbench1shot1.tables.columns import mean_of_known
 from nasbench1shot1.tables.references import PRESENT
+from nasbench1shot1.tables.stored_columns import mean_of_known
 from nasbench1shot1.tables.table import Table, load_table
 
 if TYPE_CHECKING:

@@ -112,11 +112,15 @@ class Plan:
         frame.attrs |= {"formula": FORMULA, "notes": list(self.notes)}
         return frame
 
-    def as_json(self) -> str:
-        """Return the rows, the GPUs with the sources of their figures, the formula and the notes as JSON."""
+    def as_dict(self) -> dict[str, Any]:
+        """Return the rows, the GPUs with the sources of their figures, the formula and the notes, for JSON."""
         rows = [{name: _or_none(value) for name, value in self.values(row).items()} for row in self.rows]
         known = [{**vars(gpu), "speed": gpu.speed} for gpu in gpus(self.gpus)]
-        return json.dumps({"rows": rows, "gpus": known, "formula": FORMULA, "notes": list(self.notes)}, indent=1)
+        return {"rows": rows, "gpus": known, "formula": FORMULA, "notes": list(self.notes)}
+
+    def as_json(self) -> str:
+        """Return `as_dict` as JSON."""
+        return json.dumps(self.as_dict(), indent=1)
 
     def as_csv(self) -> str:
         """Return the rows as CSV, with full precision."""

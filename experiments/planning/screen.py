@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.experiments.planning.plan import HERE, TOTAL, Plan, Row, total
-from nasbench1shot1.ground.text import line_printer
+from nasbench1shot1.ground.text import line_printer, print_table
 from nasbench1shot1.runs.devices import gpus
 
 if TYPE_CHECKING:
@@ -67,11 +67,10 @@ def _show_table(headings: Sequence[str], lines: Sequence[Sequence[str]], console
             justify="left" if is_name else "right",
             vertical="bottom",
             no_wrap=not is_name,
-            overflow="fold",
         )
     for name, *others in lines:
         screen.add_row(name if fits or len(name) <= LONGEST_NAME else name.replace("/", "/\n", 1), *others)
-    console.print(screen)
+    print_table(screen, console)
 
 
 def work_table(plan: Plan) -> tuple[list[str], list[list[str]]]:

@@ -30,7 +30,7 @@ from nasbench1shot1.experiments.comparison.opening import check_comparable, sepa
 from nasbench1shot1.experiments.comparison.statistics import final_source, sources_text
 from nasbench1shot1.experiments.report_page.subjects import Subject
 from nasbench1shot1.experiments.rescoring import difference, recorded_table
-from nasbench1shot1.ground.errors import InvalidInputError
+from nasbench1shot1.ground.errors import InvalidInputError, in_words
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.one_shot_search.regret_curve import MEAN_LOOK, mean_name
 from nasbench1shot1.reference_points import NO_REGRETS, Asked, MarkedRegrets, marked_regrets
@@ -333,7 +333,7 @@ def separated_text(panels: Sequence[Panel]) -> str:
     if len(panels) < 2:
         return ""
     return (
-        f"The runs are in {len(panels)} panels, because they differ in {_listed(differing)}: regrets are comparable "
+        f"The runs are in {len(panels)} panels, because they differ in {in_words(differing)}: regrets are comparable "
         "only within a panel."
     )
 
@@ -341,7 +341,3 @@ def separated_text(panels: Sequence[Panel]) -> str:
 def as_sentence(text: str) -> str:
     """Return a text with a capital first letter and a full stop; empty text stays empty."""
     return f"{text[:1].upper()}{text[1:]}." if text else ""
-
-
-def _listed(words: Sequence[str]) -> str:
-    return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nasbench1shot1.architecture import Architecture, Bars
-from nasbench1shot1.display.cells import describe_drawing
+from nasbench1shot1.display.cells import describe_drawing, drawable_weights
 from nasbench1shot1.display.colours import BLACK, LINES, curve_styles
 from nasbench1shot1.display.layout import Layout
 from nasbench1shot1.experiments.report_page.charts import line, rounded
@@ -66,7 +66,8 @@ def searched(run: SearchRecord, label: str, table: Table | None, most: int) -> d
         "" if weights else _no_weights_text(run, bool(stored)),
     ]
     method = str(run.config["optimizer"]).rpartition(":")[2]
-    drawn = drawings(found, [weights.get(epoch) for epoch in epochs])
+    shown = drawable_weights(run.architectures, weights)
+    drawn = drawings(found, [shown.get(epoch) for epoch in epochs])
     return {
         "label": label,
         "epochs": epochs,
@@ -78,7 +79,7 @@ def searched(run: SearchRecord, label: str, table: Table | None, most: int) -> d
         "validationMeasured": _flags(lines[epoch]["validation_measured"] for epoch in epochs),
         "lines": [line(curve_styles([method])[0]), line({"color": BLACK, "linestyle": LINES[1], "marker": ""})],
         "drawn": drawn,
-        "meaning": _meaning(run, found[0], epochs, weights),
+        "meaning": _meaning(run, found[0], epochs, shown),
         "choices": _named(_choices(known_space(run.config["space"]), weights, epochs), drawn),
         "reading": run.describe_reading(max(epochs)) if weights else "",
         "notes": [note for note in notes if note],

@@ -26,11 +26,11 @@ from nasbench1shot1.experiments.reproduction.figures.parts import Options
 from nasbench1shot1.experiments.reproduction.observed import table_of
 from nasbench1shot1.experiments.tuning.best import best_of
 from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError, UserError, option
+from nasbench1shot1.ground.plugins import require_package
 from nasbench1shot1.ground.text import counted, number_range
 from nasbench1shot1.jobs.job import Job
 from nasbench1shot1.one_shot_search.options import search_options
 from nasbench1shot1.one_shot_search.record import open_search
-from nasbench1shot1.proposers.configurations import require_extra
 from nasbench1shot1.proxy_training import ProxyTrainings
 from nasbench1shot1.proxy_training.record import proxy_config
 from nasbench1shot1.registry import search_space
@@ -306,7 +306,7 @@ def _study_size(runs: Sequence[Options]) -> str:
 def _check_study(job: FigureJob) -> None:
     """Raise UserError if a package or the images are missing."""
     for package in ("hpbandster", *(["smac"] if job.options["tuner"] == "smac" else [])):
-        require_extra(package)
+        require_package(package, "tuning", extra="tune")
     _check_images(job)
 
 

@@ -22,7 +22,14 @@ from nasbench1shot1.experiments.reproduction.progress import FigureProgress, cou
 from nasbench1shot1.experiments.reproduction.records import MARK, check_name, unpack
 from nasbench1shot1.experiments.reproduction.records import pack as write_records
 from nasbench1shot1.ground.errors import InvalidInputError, UserError, either, option
-from nasbench1shot1.ground.files import PictureFormat, as_path, atomic_write, check_writable, write_json
+from nasbench1shot1.ground.files import (
+    PictureFormat,
+    as_path,
+    atomic_write,
+    check_writable,
+    check_writable_file,
+    write_json,
+)
 from nasbench1shot1.ground.text import counted, line_printer
 from nasbench1shot1.jobs.job import Workers, is_started
 from nasbench1shot1.jobs.pool import run_jobs
@@ -98,6 +105,7 @@ def reproduce(
     )
     if target is not None:
         check_name(target)
+        check_writable_file(target, "pack")
     with _planned(name, scale, out, only, joined, seeds, spread, options, console, source) as plan:
         figure, folder, jobs, table, places = plan
         todo = [job for job in jobs if not job.is_finished and not draw_only]

@@ -8,7 +8,7 @@ import pandas
 from nasbench1shot1.display.axis import Axis
 from nasbench1shot1.display.charts import Matrix, Panel
 from nasbench1shot1.experiments.rank_correlation import coefficient_text, kendall, spearman
-from nasbench1shot1.experiments.space_statistics.values import accuracy, check_enough, known_values, values_or_nan
+from nasbench1shot1.experiments.space_statistics.values import accuracy, check_enough, no_values_error, values_or_nan
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.ground.text import percent
 from nasbench1shot1.tables.table import Table
@@ -38,7 +38,7 @@ def budget_correlation(
     of_budget = {epochs: values_or_nan(table, accuracy(split), epochs, predicted) for epochs in table.epochs}
     of_budget = {epochs: values for epochs, values in of_budget.items() if len(values.rows)}
     if not of_budget:
-        known_values(table, accuracy(split), table.epochs[-1], predicted)  # raises an error with advice
+        raise no_values_error(table, accuracy(split), table.epochs[-1], predicted)
     check_enough(len(of_budget), 2, f"budgets with {split} accuracy", table)
     means = np.stack([values.mean for values in of_budget.values()])
     rows = np.flatnonzero(~np.isnan(means).any(axis=0))

@@ -72,8 +72,8 @@ def draw_statistics(
             `nb.FigureStyle`, or settings of matplotlib (docs/figures.md).
         colors: a colour, a sequence of one colour per label of the legend, or colours by label.
         labels: new labels of the legend.
-        options: the options that the analysis takes: split, predicted, space, kind, mark (as on the command line) and
-            seed.
+        options: the options that the analysis takes: dataset, split, predicted, space, kind, mark (as on the command
+            line) and seed.
 
     Returns:
         The axes, or a list of axes if there are several panels; `ax.figure.savefig("picture.svg")` writes the picture.

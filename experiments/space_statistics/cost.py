@@ -1,6 +1,7 @@
 """Training time, parameters and accuracy of cells. NAS-Bench-101's figure 3."""
 
 from collections.abc import Callable, Iterable
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,7 @@ def cost(
     predicted: bool = False,
     mark: Iterable[Asked] | None = None,
 ) -> pandas.DataFrame:
-    """Return training time, parameters and accuracy of every cell whose time and accuracy are known.
+    """Return training time, parameters and accuracy of every cell for which all three are known.
 
     Args:
         table: a table of NAS-Bench-101.
@@ -46,17 +47,18 @@ def cost(
         `attrs["pearson"]` and `attrs["spearman"]` have the correlations of all pairs. If the table lacks the cell,
         `attrs["notes"]` says so, and captions repeat it.
 
-    Raises OutOfDomainError if fewer than three cells have both.
+    Raises OutOfDomainError if fewer than three cells have all three.
     """
     epochs = table.full_budget if epochs is None else epochs
     values = known_values(table, accuracy(split), epochs, predicted)
     seconds = known_values(table, "training_time", epochs, predicted)
-    rows = np.intersect1d(values.rows, seconds.rows)
-    check_enough(len(rows), 3, f"cells with both time and {values.what}", table)
+    sizes = known_values(table, "trainable_parameters", epochs, predicted)
+    rows = reduce(np.intersect1d, (values.rows, seconds.rows, sizes.rows))
+    check_enough(len(rows), 3, f"cells with parameters, time and {values.what}", table)
     columns = {
         "hash": table.hashes(rows),
         "training_time": seconds.mean[rows],
-        "trainable_parameters": np.asarray(table.column("trainable_parameters")[rows], np.int64),
+        "trainable_parameters": sizes.mean[rows].astype(np.int64),
         "accuracy": values.mean[rows],
     }
     frame = pandas.DataFrame(columns)
@@ -68,7 +70,7 @@ def cost(
     frame.attrs = values.attributes(
         rows,
         quantity=f"{split} accuracy and training time at {epochs} epochs",
-        predicted=values.predicted or seconds.predicted,
+        predicted=values.predicted or seconds.predicted or sizes.predicted,
         split=split,
         pearson=_pairs(frame, pearson),
         spearman=_pairs(frame, spearman),

@@ -21,6 +21,7 @@ from nasbench1shot1.experiments.space_statistics.values import (
     accuracy,
     check_enough,
     known_values,
+    no_values_error,
     values_or_nan,
 )
 from nasbench1shot1.ground.errors import OutOfDomainError
@@ -60,7 +61,7 @@ def accuracy_distribution(
     known = {split: values_or_nan(table, accuracy(split), epochs, predicted) for split in SPLITS}
     present = {split: values for split, values in known.items() if len(values.rows)}
     if not present:
-        known_values(table, accuracy("validation"), epochs, predicted)  # raises an error with advice
+        raise no_values_error(table, accuracy("validation"), epochs, predicted)
     curves = {split: values.mean[values.rows] for split, values in present.items()}
     fewest = min(present.values(), key=lambda values: len(values.rows))
     lacking, kind = [split for split in SPLITS if split not in present], "" if predicted else "measured "
@@ -101,7 +102,8 @@ def noise_distribution(table: Table, split: str = "test", predicted: bool = Fals
             curves[epochs] = np.where(varies, np.nanstd(repeats, axis=1, ddof=1), 0.0)  # without a rounding error
             counts, used, last = known[rows], rows, values
     if last is None:
-        known_values(table, accuracy(split), table.epochs[-1])  # raises if there are no measurements
+        if len(values.rows) == 0:
+            raise no_values_error(table, accuracy(split), epochs, predicted=False)
         raise OutOfDomainError(
             f"the table {table.id} has one repeat of each training, so its noise cannot be estimated: open a table "
             "with several (the official data of NAS-Bench-101 has three)"

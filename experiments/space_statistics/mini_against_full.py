@@ -6,6 +6,7 @@ enough, because nothing is searched; `nb1shot1 reproduce nas101-figure8` compare
 """
 
 from collections.abc import Callable
+from functools import reduce
 
 import numpy as np
 import pandas
@@ -48,18 +49,19 @@ def mini_against_full(table: Table, split: str = "validation", predicted: bool =
         with training time; and the mean regret of the best of 10, 100 and 1,000 cells that random search draws, as a
         fraction, relative to the best cell of the benchmark in the table.
 
-    Raises OutOfDomainError if accuracies or times are unknown, or there are too few cells.
+    Raises OutOfDomainError if accuracies, times or parameters are unknown, or there are too few cells.
     """
     values = known_values(table, accuracy(split), predicted=predicted)
     seconds = known_values(table, "training_time", predicted=predicted)
-    rows = np.intersect1d(values.rows, seconds.rows)
+    sizes = known_values(table, "trainable_parameters", predicted=predicted)
+    rows = reduce(np.intersect1d, (values.rows, seconds.rows, sizes.rows))
     vertices = (cells_of(table)[rows] >> np.uint64(VERTEX_BIT)).astype(np.int64)
-    columns = np.stack(
-        [values.mean[rows], seconds.mean[rows], np.asarray(table.column("trainable_parameters")[rows], np.float64)]
-    )
+    columns = np.stack([each.mean[rows] for each in (values, seconds, sizes)])
     parts = []
     for benchmark, own in (("mini", columns[:, vertices <= MINI_VERTICES]), ("full", columns)):
-        check_enough(own.shape[1], FEWEST, f"cells ({BENCHMARKS[benchmark]}) with both time and {values.what}", table)
+        check_enough(
+            own.shape[1], FEWEST, f"cells ({BENCHMARKS[benchmark]}) with parameters, time and {values.what}", table
+        )
         cells = own.shape[1]
         resamples = draw_resamples(cells, RESAMPLES, np.random.default_rng(0))
         drawn = [np.bincount(each, minlength=cells).astype(np.float64) for each in resamples]
@@ -69,7 +71,8 @@ def mini_against_full(table: Table, split: str = "validation", predicted: bool =
             parts.append({**row, "low": float(low), "high": float(high), "cells": cells})
     frame = pandas.DataFrame(parts)
     frame.attrs = values.attributes(
-        rows, quantity=f"{split} accuracy", split=split, predicted=values.predicted or seconds.predicted,
+        rows, quantity=f"{split} accuracy", split=split,
+        predicted=values.predicted or seconds.predicted or sizes.predicted,
         notes=["regret: relative to the best cell of each benchmark in the table; bars: 95 % bootstrap intervals"],
     )  # fmt: skip
     return frame

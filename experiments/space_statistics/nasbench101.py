@@ -101,21 +101,26 @@ def _mini(frame: Frame) -> str:
     return f"regret of random search with 100 draws: {of_search}"
 
 
-_MARKED = ("predicted", "split", "mark")
+_USUAL = ("dataset", "predicted", "split")
+_MARKED = (*_USUAL, "mark")
 ANALYSES = {
     "error-distribution": Analysis(error_distribution, error_panels, _errors, "test", takes=_MARKED),
-    "accuracy-distribution": Analysis(accuracy_distribution, accuracy_panels, _medians, takes=("predicted", "mark")),
-    "noise-distribution": Analysis(noise_distribution, noise_panels, _medians, "test"),
-    "cost": Analysis(cost, cost_panels, _costs, "validation", takes=_MARKED),
-    "operation-replacement": Analysis(operation_replacement, replacement_panels, _replacements, "validation"),
-    "depth-and-width": Analysis(depth_and_width, depth_and_width_panels, _best_groups, "validation"),
-    "budget-correlation": Analysis(budget_correlation, budget_panels, _budgets, "validation"),
-    "autocorrelation": Analysis(
-        autocorrelation, autocorrelation_panels, _walk, "test", takes=("predicted", "split", "rng", "space")
+    "accuracy-distribution": Analysis(
+        accuracy_distribution, accuracy_panels, _medians, takes=("dataset", "predicted", "mark")
     ),
-    "fitness-distance": Analysis(fitness_distance, fitness_distance_panels, _distance, "test"),
-    "isomorphic-copies": Analysis(isomorphic_copies, copies_panels, _copies, "test"),
-    "mini-against-full": Analysis(mini_against_full, mini_panels, _mini, "validation"),
-    "top-volume": Analysis(top_volume, volume_panels, _volume, "test", takes=("predicted", "split", "rng")),
+    "noise-distribution": Analysis(noise_distribution, noise_panels, _medians, "test", takes=_USUAL),
+    "cost": Analysis(cost, cost_panels, _costs, "validation", takes=_MARKED),
+    "operation-replacement": Analysis(
+        operation_replacement, replacement_panels, _replacements, "validation", takes=_USUAL
+    ),
+    "depth-and-width": Analysis(depth_and_width, depth_and_width_panels, _best_groups, "validation", takes=_USUAL),
+    "budget-correlation": Analysis(budget_correlation, budget_panels, _budgets, "validation", takes=_USUAL),
+    "autocorrelation": Analysis(
+        autocorrelation, autocorrelation_panels, _walk, "test", takes=(*_USUAL, "rng", "space")
+    ),
+    "fitness-distance": Analysis(fitness_distance, fitness_distance_panels, _distance, "test", takes=_USUAL),
+    "isomorphic-copies": Analysis(isomorphic_copies, copies_panels, _copies, "test", takes=_USUAL),
+    "mini-against-full": Analysis(mini_against_full, mini_panels, _mini, "validation", takes=_USUAL),
+    "top-volume": Analysis(top_volume, volume_panels, _volume, "test", takes=(*_USUAL, "rng")),
 }
 """The analyses of NAS-Bench-101 and NAS-Bench-1Shot1."""

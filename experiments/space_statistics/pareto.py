@@ -23,7 +23,8 @@ from nasbench1shot1.experiments.space_statistics.marked_rows import absence_note
 from nasbench1shot1.experiments.space_statistics.values import accuracy, no_values_error
 from nasbench1shot1.ground.errors import OutOfDomainError
 from nasbench1shot1.reference_points import Asked, ReferencePoint
-from nasbench1shot1.tables.columns import Column, Rows, mean_of_known, standard
+from nasbench1shot1.tables.columns import Column, standard
+from nasbench1shot1.tables.stored_columns import Rows, mean_of_known
 from nasbench1shot1.tables.table import Table
 
 MANY = 100

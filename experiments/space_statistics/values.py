@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError, option, switch, unknown_name
 from nasbench1shot1.nasbench101.encoding import MAX_VERTICES, VERTEX_BIT
-from nasbench1shot1.tables.columns import Column, mean_of_known
+from nasbench1shot1.tables.columns import Column
+from nasbench1shot1.tables.stored_columns import mean_of_known
 from nasbench1shot1.tables.table import Table
 
 Floats = NDArray[np.float64]
@@ -90,7 +91,7 @@ def known_values(table: Table, metric: str, epochs: int | None = None, predicted
 
     Args:
         table: a table of NAS-Bench-101.
-        metric: "validation_accuracy", "test_accuracy", "train_accuracy" or "training_time".
+        metric: "validation_accuracy", "test_accuracy", "train_accuracy", "training_time" or "trainable_parameters".
         epochs: budget. Default: the table's full budget.
         predicted: use estimates if the table's column is not measured.
 

@@ -26,9 +26,10 @@ from nasbench1shot1.display.canvas import NARROW, Canvas
 from nasbench1shot1.display.charts import Bars, Matrix, Panel, draw_panels
 from nasbench1shot1.display.colours import Colors, checked_colors, checked_labels
 from nasbench1shot1.display.style import AnyStyle, checked_style, relative_size
-from nasbench1shot1.ground.errors import InvalidInputError, UserError, unknown_name
+from nasbench1shot1.ground.errors import InvalidInputError, unknown_name
+from nasbench1shot1.ground.plugins import require_package
 from nasbench1shot1.ground.text import counted
-from nasbench1shot1.tuning.export import import_optuna, new_optuna_study
+from nasbench1shot1.tuning.export import new_optuna_study
 
 if TYPE_CHECKING:
     from ConfigSpace import ConfigurationSpace
@@ -81,7 +82,7 @@ def _fanova(
 ) -> dict[str, float]:
     if len(losses) < FEWEST or np.ptp(losses) == 0 or len(frame.drop_duplicates()) < 2:
         return dict.fromkeys([*frame.columns, REST], float("nan"))
-    import_optuna()
+    require_package("optuna", "fANOVA", extra="tune")
     from optuna.importance import FanovaImportanceEvaluator
     from optuna.trial import create_trial
 
@@ -137,12 +138,10 @@ def interactions(studies: "Sequence[Study]", budget: int | None = None, seed: in
         InvalidInputError: the space has conditions, or the studies have different configuration spaces.
         UserError: hypershap is not installed.
     """
-    try:
-        from hypershap import ExplanationTask, HyperSHAP
-        from sklearn.ensemble import RandomForestRegressor
-    except ImportError as error:
-        raise UserError("interactions need hypershap: in a checkout, run pip install '.[interactions]'") from error
+    require_package("hypershap", "analysing interactions", extra="interactions")
     from ConfigSpace import Configuration
+    from hypershap import ExplanationTask, HyperSHAP
+    from sklearn.ensemble import RandomForestRegressor
 
     space = studies[0].config_space
     if space.conditions:
@@ -228,10 +227,9 @@ def _filling(space: "ConfigurationSpace", others: int, seed: int) -> NDArray[np.
 
 
 def _forest(seed: int) -> Any:
-    try:
-        from sklearn.ensemble import RandomForestRegressor
-    except ImportError as error:
-        raise UserError("this needs scikit-learn: in a checkout, run pip install '.[tune]'") from error
+    require_package("sklearn", "predicting losses", extra="tune")
+    from sklearn.ensemble import RandomForestRegressor
+
     return RandomForestRegressor(n_estimators=TREES, random_state=seed)
 
 

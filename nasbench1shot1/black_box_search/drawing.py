@@ -3,7 +3,7 @@
 Time is what limits the searches: simulated seconds, or a number of trainings.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.black_box_search.goal import common_goal, describe_feedback
@@ -19,7 +19,7 @@ from nasbench1shot1.ground.errors import InvalidInputError, in_words
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.reference_points import MarkedRegrets
 from nasbench1shot1.runs.record import RunRecord
-from nasbench1shot1.tables.columns import partly_text
+from nasbench1shot1.tables.columns import partly_text, source_text
 from nasbench1shot1.tables.references import PRESENT
 
 if TYPE_CHECKING:
@@ -160,7 +160,7 @@ def _regret_label(studies: Sequence[BlackBoxStudy], statistic: Statistic) -> str
     """Return the label of an axis of regrets, with their unit and whether they are measured."""
     goal, lines = studies[0].goal, [line for study in studies for line in study.lines]
     of_incumbent = " of the incumbent" if goal.is_default else ""  # longer names leave no space for it
-    source = "" if goal.judge.fidelity == "exact" else f" ({measured_text(lines)})"
+    source = "" if goal.judge.fidelity == "exact" else f" ({partly_text(line['test_measured'] for line in lines)})"
     of_several = f"{statistic} " if any(len(study.lines) > 1 for study in studies) else ""
     return goal.with_unit(f"{of_several}{goal.regret}{of_incumbent}") + source
 
@@ -218,10 +218,5 @@ def _sources(studies: Sequence[BlackBoxStudy]) -> str:
     if judge.fidelity == "exact":
         return f"Table {tables}: all final {values} are exact."
     if measured in (0, len(lines)):
-        return f"Table {tables}: all final {values} are {measured_text(lines)}."
+        return f"Table {tables}: all final {values} are {source_text(measured > 0)}."
     return f"Table {tables}: {measured:,} of {len(lines):,} final {values} are measured, the others predicted."
-
-
-def measured_text(lines: Sequence[Mapping[str, Any]]) -> str:
-    """Return whether final test errors are measured: "measured", "predicted" or "partly predicted"."""
-    return partly_text(line["test_measured"] for line in lines)

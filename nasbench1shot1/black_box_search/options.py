@@ -146,7 +146,7 @@ def black_box_options(
     hyperparameters = make_options(method.Hyperparameters, own, usual_own)
     hyperparameters.check()
     options = BlackBoxOptions(resolved, hyperparameters, method)
-    check_used(options, changed, {**usual, **usual_own})
+    check_used(options, changed, usual_own)  # not `usual`: the budget of a benchmark also has no effect
     check_effects((resolved, hyperparameters), changed, usual_own)
     return options
 
@@ -161,7 +161,7 @@ def _common_defaults(space: "SearchSpace", given: Mapping[str, Any]) -> dict[str
 
 def _resolve(config: BlackBoxConfig) -> BlackBoxConfig:
     check_ranges(config)
-    _ = config.bounds  # raises if they cannot be read
+    config.check_bounds()
     if config.seconds is None and config.evaluations is None:
         raise InvalidInputError(
             f"a search on {config.space} has no limit: give {option('seconds')} or {option('evaluations')}"

@@ -1,11 +1,10 @@
-"""The record of a black-box study: one line per search, with its incumbents over simulated time; its summary.
+"""The record of a black-box study: one line per search, with its incumbents over simulated time.
 
 The searches of a study are numbered. Searches that the study's own process ran are in its metrics.jsonl. Other
 processes run ranges of searches as studies of their own, in sub-folders whose names begin with `repeats-`. Readers see
 the searches of all of them in the order of their numbers.
 """
 
-import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,17 +19,18 @@ from numpy.typing import NDArray
 from nasbench1shot1.black_box_search.goal import FEEDBACK, Goal
 from nasbench1shot1.black_box_search.goal import FIELD as OBJECTIVE
 from nasbench1shot1.black_box_search.options import FACTS, BlackBoxConfig
+from nasbench1shot1.black_box_search.summary import source_in_words, summarise
 from nasbench1shot1.display.curves import Pooled, Statistic, Trace, pool, span
 from nasbench1shot1.display.options import PICTURES
 from nasbench1shot1.display.style import Spread
-from nasbench1shot1.evaluator import BOUNDS, ELSEWHERE, Baseline
-from nasbench1shot1.ground.errors import InvalidInputError, UserError
+from nasbench1shot1.evaluator import ELSEWHERE, Baseline
+from nasbench1shot1.ground.errors import InvalidInputError, UserError, option
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.runs.folder import CONFIG, METRICS, OUTSIDE, TRAJECTORY, count_lines, damaged_file_error
 from nasbench1shot1.runs.lock import LOCK
 from nasbench1shot1.runs.own_files import OF_EVERY_RUN
 from nasbench1shot1.runs.record import DIGEST, RunRecord, digest, has_type
-from nasbench1shot1.tables.columns import partly_text, source_text
+from nasbench1shot1.tables.columns import source_text
 
 if TYPE_CHECKING:
     import pandas
@@ -80,7 +80,6 @@ OTHERS = "other_objectives"
 NOT_SHARED = ("first_repeat", "repeats", "table", *PICTURES, "spread", FEEDBACK)
 """Fields of config.json that may differ between ranges of one study; `table_id` identifies the table, and an outside
 optimizer may use other budgets, with other feedback, in each range."""
-FROM_CONFIG = ("optimizer", "space", "seed", "repeats", "seconds", "evaluations", "epochs", "dataset", "table_id")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -212,8 +211,7 @@ class BlackBoxStudy(RunRecord):
     def _result(self, summary: Mapping[str, Any]) -> str:
         if summary["test_regret"] is None:
             return f"{self.goal.regret} not in the table"
-        measured = summary["measured_test_errors"]
-        source = partly_text((measured > 0, measured == self.config["repeats"]))
+        source = source_in_words(summary, self.config["repeats"])
         predicted = "" if source == "measured" else f" ({source})"
         return self.goal.mark(f"mean {self.goal.regret} {self.goal.text(summary['test_regret']['mean'])}{predicted}")
 
@@ -256,12 +254,19 @@ class BlackBoxStudy(RunRecord):
             studies: folders or records of studies that differ only in `first_repeat` and `repeats`.
 
         Raises:
-            InvalidInputError: no study is given, or studies differ in other options, space or table.
+            InvalidInputError: no study is given, studies have a search in common, or they differ in other options,
+                space or table.
         """
         opened = [study if isinstance(study, BlackBoxStudy) else cls.open(study) for study in studies]
         if not opened:
             raise InvalidInputError("no study is given: give the folders of at least one study")
         ordered = _in_order(opened, opened[0])
+        for before, study in pairwise(ordered):
+            if (first := study.numbers.start) < before.numbers.stop:
+                raise InvalidInputError(
+                    f"'{before.folder}' and '{study.folder}' both have search {first}: give studies of different "
+                    f"searches, which {option('first_repeat')} selects"
+                )
         searches = sum(study.config["repeats"] for study in ordered)
         return JoinedStudy(ordered[0].folder, {**ordered[0].config, "repeats": searches}, tuple(ordered))
 
@@ -276,9 +281,9 @@ class BlackBoxStudy(RunRecord):
         """Return whether every search has a line."""
         return [line["repeat"] for line in lines] == list(self.numbers)
 
-    @cached_property
+    @property
     def final(self) -> "pandas.DataFrame":
-        """Return a data frame with one row per search: the final incumbent and the length of the search.
+        """A new data frame with one row per search: the final incumbent and the length of the search.
 
         Columns: repeat, architecture, validation_error (of the training that made it the incumbent), test_error,
         test_regret and validation_regret (after full training, mean over repeats), test_measured, evaluations,
@@ -292,9 +297,9 @@ class BlackBoxStudy(RunRecord):
                 frame[f"{column}/{name}"] = [line["other_datasets"][name][recorded] for line in self.lines]
         return frame
 
-    @cached_property
+    @property
     def trajectory(self) -> "pandas.DataFrame":
-        """Return a data frame with one row per incumbent of each search; columns repeat and keys of `INCUMBENT`."""
+        """A new data frame with one row per incumbent of each search; columns repeat and keys of `INCUMBENT`."""
         import pandas
 
         rows = [(line["repeat"], *entry) for line in self.lines for entry in line["incumbents"]]
@@ -371,7 +376,7 @@ class JoinedStudy(BlackBoxStudy):
 
     @cached_property
     def lines(self) -> list[dict[str, Any]]:
-        """Return the lines of all studies; raises DamagedFileError if two studies have a search in common."""
+        """The lines of all studies; raises DamagedFileError if two studies have a search in common."""
         return merged([study.lines for study in self.studies], self.folder)
 
     @property
@@ -381,12 +386,12 @@ class JoinedStudy(BlackBoxStudy):
 
     @property
     def is_finished(self) -> bool:
-        """Return whether all studies are finished."""
+        """Whether all studies are finished."""
         return all(study.is_finished for study in self.studies)
 
     @cached_property
     def summary(self) -> dict[str, Any]:
-        """Return the summary of all searches; raises UserError if a study is not finished."""
+        """The summary of all searches; raises UserError if a study is not finished."""
         for study in self.studies:
             _ = study.summary
         return {**summarise(self.config, self.lines), DIGEST: digest(self.lines)}
@@ -453,52 +458,3 @@ def _times(traces: Sequence[Trace]) -> Floats:
     first = float(every[every > 0].min(initial=end or 1.0))
     times = np.geomspace(first, max(end, first), POINTS)
     return times[times >= start]
-
-
-def summarise(config: Mapping[str, Any], lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return statistics over the searches of a study. Errors and regrets are fractions, times are seconds.
-
-    For an objective other than the default, the metric and the unit of the errors and regrets are added. For bounds,
-    they and the baseline are added.
-    """
-    goal, seconds = Goal.from_config(config), [line["simulated_seconds"] for line in lines]
-    about = {} if goal.is_default else {"objective": goal.guide.metric, "unit": goal.judge.unit}
-    about |= {BOUNDS: config[BOUNDS]} if BOUNDS in config else {}
-    return {
-        **{name: config[name] for name in FROM_CONFIG},
-        **about,
-        "test_regret": statistics_of([line["test_regret"] for line in lines]),
-        "test_error": statistics_of([line["test_error"] for line in lines]),
-        "validation_error": statistics_of([line["validation_error"] for line in lines]),
-        "measured_test_errors": sum(line["test_measured"] for line in lines),
-        "mean_evaluations": statistics.fmean(line["evaluations"] for line in lines),
-        "mean_simulated_seconds": None if None in seconds else statistics.fmean(seconds),
-    }
-
-
-def final_regrets_text(goal: Goal, regrets: Mapping[str, float], searches: int) -> str:
-    """Return the test regrets at the end of searches in words; a single search has neither a spread nor a median.
-
-    Args:
-        goal: what the searches look for.
-        regrets: what `statistics_of` returned for their test regrets.
-        searches: their number.
-    """
-    mean, std, median = (goal.text(regrets[name]) for name in ("mean", "std", "median"))
-    if searches == 1:
-        return f"{goal.title} of the final incumbent: {mean}"
-    return f"{goal.title} of the final incumbents: {mean} ± {std} (standard deviation), median {median}"
-
-
-def statistics_of(values: Sequence[float | None]) -> dict[str, float] | None:
-    """Return mean, standard deviation (n - 1; 0 for one value), median, minimum and maximum; None if one is None."""
-    known = [value for value in values if value is not None]
-    if len(known) < len(values) or not known:
-        return None
-    return {
-        "mean": statistics.fmean(known),
-        "std": statistics.stdev(known) if len(known) > 1 else 0.0,
-        "median": statistics.median(known),
-        "min": min(known),
-        "max": max(known),
-    }

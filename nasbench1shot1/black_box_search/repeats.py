@@ -109,10 +109,15 @@ class Repeats:
             )
 
     def check_continuation(self) -> None:
-        """Raise InvalidInputError if trainings should continue shorter ones, but the table has none that can."""
+        """Raise InvalidInputError if trainings should continue shorter ones, but there are none that can."""
         if not (common := self.options.common).continuation:
             return
-        if not can_continue(self.table, self.objective, self.table.members(self.space.name), self.budgets):
+        if len(budgets := self.possible_budgets) == 1:
+            raise InvalidInputError(
+                f"all trainings of {common.optimizer} have {counted(budgets[0], 'epoch')}, so none can continue a "
+                f"shorter one: remove {switch('continuation')}"
+            )
+        if not can_continue(self.table, self.objective, self.table.members(self.space.name), budgets):
             raise InvalidInputError(
                 f"the table {self.table.id} has no network of {common.space} with the same repeat at two budgets on "
                 f"{common.dataset}, so no training can continue a shorter one: remove {switch('continuation')}"
@@ -122,6 +127,11 @@ class Repeats:
     def used_budgets(self) -> tuple[int, ...]:
         """The budgets at which the optimizer trains."""
         return self._declared_budgets
+
+    @property
+    def possible_budgets(self) -> tuple[int, ...]:
+        """The budgets at which trainings are possible."""
+        return self.used_budgets
 
     @cached_property
     def _declared_budgets(self) -> tuple[int, ...]:

@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from nasbench1shot1 import constraint
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.black_box_optimizer import BlackBoxOptimizer, Query
-from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError
+from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError, alternatives
+from nasbench1shot1.ground.text import counted
 from nasbench1shot1.space import SearchSpace
 from nasbench1shot1.tables.description import Objective
 from nasbench1shot1.tables.table import Table
@@ -195,15 +196,21 @@ def _next_query(method: BlackBoxOptimizer) -> Query | None:
 
 
 def _checked_query(query: Query, method: BlackBoxOptimizer) -> Query:
-    """Return the query. Raises InvalidInputError if it is not a query or its budget is unknown."""
-    if isinstance(query, Query) and isinstance(query.architecture, Architecture) and query.epochs in method.budgets:
-        return query
-    name, budgets = type(method).__name__, ", ".join(map(str, method.budgets))
-    if isinstance(query, Query) and not isinstance(query.architecture, Architecture):
+    """Return the query. Raises InvalidInputError if it is not a query, or its budget is not one of `used_budgets`."""
+    name = type(method).__name__
+    if not isinstance(query, Query):
+        raise InvalidInputError(f"{name}.ask() returned {query!r}: return a Query or None")
+    if not isinstance(query.architecture, Architecture):
         raise InvalidInputError(f"{name} asked to train {query.architecture!r}: query an nb.Architecture instead")
-    if isinstance(query, Query):
-        raise InvalidInputError(f"{name} asked for {query.epochs} epochs: query one of {budgets}")
-    raise InvalidInputError(f"{name}.ask() returned {query!r}: return a Query or None")
+    if query.epochs not in method.budgets:
+        known = ", ".join(map(str, method.budgets))
+        raise InvalidInputError(f"{name} asked for {query.epochs} epochs: query one of {known}")
+    if query.epochs not in method.used_budgets:
+        raise InvalidInputError(
+            f"{name} asked for a training of {counted(query.epochs, 'epoch')}, which is not "
+            f"{alternatives(method.used_budgets)}: list all its budgets in the property `used_budgets`"
+        )
+    return query
 
 
 class TableTrainings:

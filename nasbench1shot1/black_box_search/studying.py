@@ -9,8 +9,9 @@ from rich.console import Console
 from nasbench1shot1.black_box_search.goal import FEEDBACK, describe_feedback
 from nasbench1shot1.black_box_search.options import BlackBoxOptions, black_box_options, recorded_study
 from nasbench1shot1.black_box_search.ranges import run_ranges
-from nasbench1shot1.black_box_search.record import FIGURE, BlackBoxStudy, final_regrets_text, summarise
+from nasbench1shot1.black_box_search.record import FIGURE, BlackBoxStudy
 from nasbench1shot1.black_box_search.repeats import Repeats, table_of_study, with_table
+from nasbench1shot1.black_box_search.summary import result_text, summarise
 from nasbench1shot1.display.axes import save_figure
 from nasbench1shot1.display.options import figure_style
 from nasbench1shot1.ground.arguments import options_by_keyword
@@ -153,18 +154,18 @@ class BlackBoxKind(Kind[BlackBoxOptions, Repeats, BlackBoxStudy, RunWriter[Black
 
     def present(self, run: BlackBoxStudy, begun: Begun[Repeats], console: Console) -> None:
         """Draw the regret over simulated time, and print the regret over all searches."""
-        from nasbench1shot1.black_box_search.drawing import measured_text, regret_figure
+        from nasbench1shot1.black_box_search.drawing import regret_figure
 
-        print_line, goal, regrets = line_printer(console), run.goal, run.summary["test_regret"]
-        if regrets is None:
-            print_line(f"The table lacks {goal.regrets} of final incumbents, so no picture was drawn.")
+        print_line, goal = line_printer(console), run.goal
+        result = result_text(goal, run.summary, len(run.lines))
+        if run.summary["test_regret"] is None:
+            print_line(result)
             return
         picture = run.folder / picture_name(FIGURE, run.config["format"])
         spread, style = run.config.get("spread"), figure_style(run.config)
         figure = regret_figure([run], spread=spread, style=style, note=begun.state.describe_budgets())
         save_figure(figure, picture)
-        source = "" if goal.judge.fidelity == "exact" else f" ({measured_text(run.lines)})"
-        print_line(f"{final_regrets_text(goal, regrets, len(run.lines))}{source}")
+        print_line(result)
         if (baseline := run.baseline) is not None and baseline.test_regret is not None:
             source = f" ({named})" if (named := goal.source(baseline.test_measured)) else ""
             print_line(f"{goal.title} of the baseline, {baseline.words}: {goal.text(baseline.test_regret)}{source}")

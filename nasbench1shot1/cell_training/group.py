@@ -45,7 +45,6 @@ class TrainingGroup(RunGroup[Training]):
 
     DRAWING = "nasbench1shot1.cell_training.drawing:draw_training"
 
-    folder: Path
     benchmark: Benchmark
     networks: tuple[Mapping[str, Any], ...]
     seeds: tuple[int, ...]
@@ -114,7 +113,7 @@ class TrainingGroup(RunGroup[Training]):
 
     @property
     def is_finished(self) -> bool:
-        """Return whether all trainings are finished."""
+        """Whether all trainings are finished."""
         return all(is_finished(folder) for *_, folder in self.places())
 
     @property

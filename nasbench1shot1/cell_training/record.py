@@ -118,7 +118,7 @@ class Training(RunRecord):
 
     @cached_property
     def trained(self) -> Any:
-        """Return the trained Architecture or Cell, with which tables can be queried.
+        """The trained Architecture or Cell, with which tables can be queried.
 
         Raises DamagedFileError if config.json does not have one.
         """
@@ -134,12 +134,12 @@ class Training(RunRecord):
 
     @property
     def network_id(self) -> str:
-        """Return the identifier of the network in tables."""
+        """The identifier of the network in tables."""
         return str(self.trained.network_id)
 
     @property
     def dataset(self) -> str | None:
-        """Return the data set's name in a table with several data sets; None for NAS-Bench-101, which has one.
+        """The data set's name in a table with several data sets; None for NAS-Bench-101, which has one.
 
         A finished training on own images has the data set `OTHER`.
         """
@@ -148,22 +148,22 @@ class Training(RunRecord):
 
     @property
     def initial(self) -> Evaluation:
-        """Return the evaluation after the first step, which does not change any weight (only for NAS-Bench-101)."""
+        """The evaluation after the first step, which does not change any weight (only for NAS-Bench-101)."""
         return self._evaluation(INITIAL)
 
     @property
     def halfway(self) -> Evaluation:
-        """Return the evaluation after half of the budget, in the middle of the schedule (only for NAS-Bench-101)."""
+        """The evaluation after half of the budget, in the middle of the schedule (only for NAS-Bench-101)."""
         return self._evaluation(HALFWAY)
 
     @property
     def final(self) -> Evaluation:
-        """Return the evaluation after the last step; raises UserError if it has not been made yet."""
+        """The evaluation after the last step; raises UserError if it has not been made yet."""
         return self._evaluation(FINAL)
 
     @property
     def trainable_parameters(self) -> int:
-        """Return the number of trainable parameters of the network."""
+        """The number of trainable parameters of the network."""
         return int(self.config["trainable_parameters"])
 
     def _evaluation(self, name: str) -> Evaluation:

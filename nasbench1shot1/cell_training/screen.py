@@ -1,26 +1,32 @@
 """The output of a training before, during and after it runs."""
 
+import math
 import time
 from pathlib import Path
 from typing import Any
 
 import torch
 from rich.console import Console
+from rich.table import Table as Screen
 from torch.nn import functional as F
 
 from nasbench1shot1.cell_training.loop import TrainingState
 from nasbench1shot1.cell_training.record import Training
+from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError
 from nasbench1shot1.ground.notebooks import console_or_new
 from nasbench1shot1.ground.progress import ProgressDisplay
-from nasbench1shot1.ground.text import counted, duration, line_printer, percent, row_printer
+from nasbench1shot1.ground.text import counted, duration, line_printer, percent, print_table, row_printer
 from nasbench1shot1.runs.machine import wait_for
 from nasbench1shot1.runs.options import required
+from nasbench1shot1.tables.table import Table
 
 HEADING = "epochs    step   batch loss   train   validation     test      time"
 ROW = "{epochs:>6}{step:>8}{loss:>13}{train:>8}{validation:>13}{test:>9}{seconds:>8} s"
 TIMED_BATCHES = 3
 LONG_BATCH = 3.0  # seconds; the time of longer batches is proportional to their size
 STEP_WORK = 3  # work of a step in evaluated batches: 1 for the forward pass, 2 for the backward pass
+COMPARED = ("validation_accuracy", "test_accuracy", "train_accuracy", "training_time", "trainable_parameters")
+"""Metrics in which a training is compared with a table."""
 
 
 def announce(state: TrainingState, folder: Path, console: Console | None) -> Console:
@@ -91,6 +97,48 @@ def show_result(training: Training, console: Console) -> None:
     after = counted(training.config["epochs"], "epoch")
     print_line(f"Accuracy after {after}: train {percent(final.train_accuracy)}, {accuracies}")
     print_line(f"Record: {training.folder}")
+
+
+def compare(training: Training, table: Table, console: Console) -> None:
+    """Print a training's metrics and the table's metrics for the cell and budget, and explain each of them."""
+    print_line, epochs = line_printer(console), training.config["epochs"]
+    rows = [[name, _metric_text(name, training.summary[name])] for name in COMPARED]
+    title = f"{training.network_id} after {counted(epochs, 'epoch')}\ntable {table.id}"
+    screen = Screen(title=title, title_justify="left")
+    headings, notes = ["", "trained here"], []
+    try:
+        metrics = table.query(training.trained, epochs=epochs, dataset=training.dataset)
+        headings, notes = [*headings, "in the table", "source"], [metrics.fidelity, metrics.missing]
+        for name, row in zip(COMPARED, rows, strict=True):
+            row += [_metric_text(name, metrics[name]), metrics.source(name)]
+    except (OutOfDomainError, InvalidInputError) as error:  # a table without this network or budget
+        notes = [f"Nothing to compare with: {error.for_command_line}"]
+    for heading in headings:
+        screen.add_column(heading)
+    for row in rows:
+        screen.add_row(*row)
+    print_table(screen, console)
+    print_line(_protocol_text(training))
+    for note in filter(None, notes):
+        print_line(note)
+
+
+def _protocol_text(training: Training) -> str:
+    benchmark = training.OPTIONS.BENCHMARK.title
+    if training.config["is_protocol"]:
+        return f"Trained here: {benchmark}'s network, images and protocol, in PyTorch (docs/training.md)."
+    return (
+        f"Trained here: the network, the images or the protocol differ from {benchmark}'s, so accuracies and "
+        f"times are not comparable. {training.config['parts']}."
+    )
+
+
+def _metric_text(name: str, value: float | None) -> str:
+    if value is None or math.isnan(value):
+        return "–"
+    if name == "training_time":
+        return f"{value:,.1f} s"
+    return f"{value:,}" if name == "trainable_parameters" else f"{value:.4f}"
 
 
 def _evaluation_work(state: TrainingState) -> int:

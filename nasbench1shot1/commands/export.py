@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from nasbench1shot1.commands.options import Positional
-from nasbench1shot1.ground.errors import InvalidInputError, flag
+from nasbench1shot1.ground.errors import InvalidInputError, flag, shell_word
 from nasbench1shot1.ground.text import print_to_stdout
 from nasbench1shot1.runs.options import Form
 
@@ -39,7 +39,7 @@ class Export:
 
             number = export_optuna(study, self.optuna)
             print_to_stdout(f"{counted(number, 'trial')}: {self.optuna}")
-            print_to_stdout(f"To view it: pip install optuna-dashboard && optuna-dashboard {self.optuna}")
+            print_to_stdout(f"To view it: pip install optuna-dashboard && optuna-dashboard {shell_word(self.optuna)}")
         if self.deepcave is not None:
             from nasbench1shot1.tuning.deepcave import export_deepcave
 

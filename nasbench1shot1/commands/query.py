@@ -61,7 +61,7 @@ class Query:
 
         from nasbench1shot1.architecture import Architecture, parsed
         from nasbench1shot1.commands.arguments import check_not_truncated
-        from nasbench1shot1.ground.text import counted, literal_console
+        from nasbench1shot1.ground.text import counted, literal_console, print_table
         from nasbench1shot1.registry import BUILT_IN, search_space
         from nasbench1shot1.tables.table import load_table
 
@@ -88,10 +88,10 @@ class Query:
             print_to_stdout(title)  # not a title of the table, which would be broken at its width
             screen = Screen()
             for heading in ("column", "value", "source"):
-                screen.add_column(heading, overflow="fold")
+                screen.add_column(heading)
             for row in (*_values(table, metrics, seen), *_regrets(table, item, metrics)):
                 screen.add_row(*row)
-            console.print(screen)
+            print_table(screen, console)
             if metrics.fidelity:
                 print_to_stdout(metrics.fidelity)
         for sentence in filter(None, (table.partial_note, table.missing)):

@@ -12,7 +12,7 @@ from nasbench1shot1.display.options import PICTURES, USUAL_PICTURES, PictureOpti
 from nasbench1shot1.display.style import Spread
 from nasbench1shot1.ground.errors import InvalidInputError, flag
 from nasbench1shot1.ground.files import PictureFormat, picture_name
-from nasbench1shot1.ground.text import counted, line_printer, literal_console, print_to_stdout
+from nasbench1shot1.ground.text import line_printer, literal_console, print_to_stdout
 from nasbench1shot1.registry import default_table, import_trusted, table_of_run
 from nasbench1shot1.runs.folder import CONFIG
 from nasbench1shot1.runs.opening import open_run
@@ -224,18 +224,13 @@ def _missing_text(group: "SearchGroup", started: int) -> str:
 def _show_black_box(
     study: "BlackBoxStudy", summary: Mapping[str, Any], out: Path, console: "Console", format: PictureFormat
 ) -> None:
-    from nasbench1shot1.black_box_search.record import FIGURE, final_regrets_text
+    from nasbench1shot1.black_box_search.record import FIGURE
+    from nasbench1shot1.black_box_search.summary import result_text
 
-    goal, regrets, print_line = study.goal, summary["test_regret"], line_printer(console)
-    if regrets is None:
-        print_line(f"The table lacks {goal.regrets} of final incumbents, so no picture was drawn.")
-        return
-    number = len(study.lines)
-    measured = f"{summary['measured_test_errors']:,} of {counted(number, 'value')}"
-    source = f" ({measured} {'is' if number == 1 else 'are'} measured)"
-    is_exact = goal.judge.fidelity == "exact"
-    print_line(f"{final_regrets_text(goal, regrets, number)}{'' if is_exact else source}")
-    print_line(f"Picture: {out / picture_name(FIGURE, format)}")
+    print_line = line_printer(console)
+    print_line(result_text(study.goal, summary, len(study.lines)))
+    if summary["test_regret"] is not None:
+        print_line(f"Picture: {out / picture_name(FIGURE, format)}")
 
 
 def _show_progress(summary: Mapping[str, Any]) -> None:

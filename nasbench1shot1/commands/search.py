@@ -162,9 +162,8 @@ class Search(Generic[Own]):
                 f"{option('seeds', '0-5')}"
             )
         if self.seeds is not None and self.resume is not None:
-            raise InvalidInputError(
-                f"{option('resume')} continues with the seeds of the group: remove {option('seeds')}"
-            )
+            recorded = "the seeds of the group" if (self.resume / SEEDS).exists() else "the seed of the search"
+            raise InvalidInputError(f"{option('resume')} continues with {recorded}: remove {option('seeds')}")
         if is_group:
             seeds = [] if self.seeds is None else parse_seeds(self.seeds)
             search_seeds(seeds, **where, **for_groups, **given)

@@ -20,8 +20,14 @@ class Space:
     def run(self) -> None:
         """Count and print; raises InvalidInputError for an unknown name."""
         from rich.console import Console
+        from rich.table import Table
 
         from nasbench1shot1.experiments.counts import render_sizes
+        from nasbench1shot1.ground.text import print_table
 
+        console = Console()
         for sizes in render_sizes(self.names):
-            Console().print(sizes)
+            if isinstance(sizes, Table):
+                print_table(sizes, console)
+            else:
+                console.print(sizes)

@@ -38,6 +38,8 @@ class Statistics:
     use."""
     out: Path | None = None
     """Folder of the results. Default: statistics/TABLE."""
+    dataset: str | None = None
+    """Data set to analyse, for the analyses of NAS-Bench-101, such as cifar10. Default: the table's only data set."""
     split: Literal["test", "validation"] | None = None
     """Accuracy to analyse. Default: the paper's choice if it is measured, else validation."""
     space: str | None = None
@@ -67,7 +69,7 @@ class Statistics:
         from nasbench1shot1.runs.folder import SUMMARY
         from nasbench1shot1.tables.table import load_table
 
-        _ = self.pictures.figure_style  # raises for a wrong width
+        self.pictures.with_checked_pictures()
         import_trusted(self.allow_module)
         table = load_table(self.table)
         analyses, asked = analyses_of(table, self.names), self._given_options()
@@ -89,6 +91,8 @@ class Statistics:
     def _given_options(self) -> dict[str, Any]:
         """Return the options that only some analyses take."""
         given = {"split": self.split, "space": self.space, "kind": self.kind, "predicted": self.predicted}
+        if self.dataset is not None:
+            given["dataset"] = self.dataset
         return {**given, "mark": list(self.mark)} if self.mark else given
 
     def _answer(self, name: str, analysis: "Analysis", table: "Table", out: Path) -> dict[str, Any]:
@@ -122,7 +126,7 @@ def _with_earlier(now: dict[str, Any], path: Path) -> dict[str, Any]:
 def _show(table: "Table", answers: dict[str, dict[str, Any]], refusals: dict[str, str], out: Path) -> None:
     from rich.table import Table as Screen
 
-    from nasbench1shot1.ground.text import literal_console
+    from nasbench1shot1.ground.text import literal_console, print_table
 
     screen = Screen(title=f"table {table.id}", title_justify="left", show_lines=True)
     screen.add_column("analysis", no_wrap=True)
@@ -131,8 +135,7 @@ def _show(table: "Table", answers: dict[str, dict[str, Any]], refusals: dict[str
         kind = "predicted" if answer["predicted"] else "measured"
         rows = f"{answer['rows']:,} {kind} {answer.get('unit', 'rows')}, {answer['quantity']}"
         screen.add_row(name, f"{answer['headline']}\n{rows}")
-    console = literal_console()
-    console.print(screen)
+    print_table(screen, literal_console())
     for name, sentence in refusals.items():
         print_to_stdout(f"Skipped {name}: {sentence}")
     print_to_stdout(f"Written to {out}")

@@ -1,11 +1,10 @@
 """`nb1shot1 train`."""
 
-import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Generic, Self, TypeVar
 
 from nasbench1shot1.architecture import is_text_form
 from nasbench1shot1.cell_training.options import TrainingOptions, check_options, options_of
@@ -13,15 +12,9 @@ from nasbench1shot1.commands.arguments import check_not_truncated, parse_seeds
 from nasbench1shot1.commands.dry_run import USUAL_GPUS, GPUOptions, check_dry_run, show_dry_run
 from nasbench1shot1.commands.help_screen import default_variants
 from nasbench1shot1.commands.options import Asked, Hidden, Positional, named_options
-from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError, UserError, option
+from nasbench1shot1.ground.errors import InvalidInputError, UserError, option
 from nasbench1shot1.jobs.pool import WorkerOptions
 from nasbench1shot1.runs.options import Form, Range, Seeds, TableName, option_names
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from nasbench1shot1.cell_training.record import Training
-    from nasbench1shot1.tables.table import Table
 
 Options = TypeVar("Options", bound=TrainingOptions)
 
@@ -115,6 +108,7 @@ class Train(Generic[Options]):
 
     def run(self) -> None:
         """Train."""
+        from nasbench1shot1.cell_training.screen import compare
         from nasbench1shot1.cell_training.training import train_cell
         from nasbench1shot1.ground.text import literal_console
         from nasbench1shot1.tables.table import load_table
@@ -196,52 +190,3 @@ def _options(
             options: type[TrainingOptions] = load_table(table).benchmark.load("training")
             return options
     return options_of(None)
-
-
-COLUMNS = ("validation_accuracy", "test_accuracy", "train_accuracy", "training_time", "trainable_parameters")
-
-
-def compare(training: "Training", table: "Table", console: "Console") -> None:
-    """Print a training's metrics and the table's metrics for the cell and budget, and explain each of them."""
-    from rich.table import Table as Screen
-
-    from nasbench1shot1.ground.text import counted, line_printer
-
-    print_line, epochs = line_printer(console), training.config["epochs"]
-    rows = [[name, _text(name, training.summary[name])] for name in COLUMNS]
-    title = f"{training.network_id} after {counted(epochs, 'epoch')}\ntable {table.id}"
-    screen = Screen(title=title, title_justify="left")
-    headings, notes = ["", "trained here"], []
-    try:
-        metrics = table.query(training.trained, epochs=epochs, dataset=training.dataset)
-        headings, notes = [*headings, "in the table", "source"], [metrics.fidelity, metrics.missing]
-        for name, row in zip(COLUMNS, rows, strict=True):
-            row += [_text(name, metrics[name]), metrics.source(name)]
-    except (OutOfDomainError, InvalidInputError) as error:  # a table without this network or budget
-        notes = [f"Nothing to compare with: {error.for_command_line}"]
-    for heading in headings:
-        screen.add_column(heading, overflow="fold")
-    for row in rows:
-        screen.add_row(*row)
-    console.print(screen)
-    print_line(_describe_run(training))
-    for note in filter(None, notes):
-        print_line(note)
-
-
-def _describe_run(training: "Training") -> str:
-    benchmark = training.OPTIONS.BENCHMARK.title
-    if training.config["is_protocol"]:
-        return f"Trained here: {benchmark}'s network, images and protocol, in PyTorch (docs/training.md)."
-    return (
-        f"Trained here: the network, the images or the protocol differ from {benchmark}'s, so accuracies and "
-        f"times are not comparable. {training.config['parts']}."
-    )
-
-
-def _text(name: str, value: float | None) -> str:
-    if value is None or math.isnan(value):
-        return "–"
-    if name == "training_time":
-        return f"{value:,.1f} s"
-    return f"{value:,}" if name == "trainable_parameters" else f"{value:.4f}"

@@ -172,6 +172,24 @@ def is_drawable(arch: Architecture) -> bool:
     return arch.drawn_graph() is not None or arch.drawn_bars() is not None
 
 
+def drawable_weights(architectures: Sequence[Architecture], weights: Mapping[int, Shares]) -> Mapping[int, Shares]:
+    """Return mixing weights by epoch as they are; empty if drawings of the architectures have no place for them.
+
+    Spaces of one's own can have other weights than the drawn form of their architectures, such as fewer operations.
+
+    Args:
+        architectures: the architecture after every epoch.
+        weights: the mixing weights of some epochs, all with the same keys and shapes.
+    """
+    for epoch in list(weights)[:1]:
+        try:
+            architectures[epoch].drawn_graph(weights[epoch])
+            architectures[epoch].drawn_bars(weights[epoch])
+        except InvalidInputError:
+            return {}
+    return weights
+
+
 def describe_drawing(arch: Architecture, weights: str = "", excludes: bool = False) -> str:
     """Return what the lines, numbers and colours of `draw_cell` mean, for captions.
 

@@ -26,7 +26,14 @@ from nasbench1shot1.ground.errors import (
     quoted_option,
     shorten,
 )
-from nasbench1shot1.ground.folder_swap import NEW, machine_name, remove_leftovers, swap_folder, temporary_sibling
+from nasbench1shot1.ground.folder_swap import (
+    NEW,
+    copy_attributes,
+    machine_name,
+    remove_leftovers,
+    swap_folder,
+    temporary_sibling,
+)
 from nasbench1shot1.ground.processes import is_running
 
 if TYPE_CHECKING:
@@ -161,17 +168,46 @@ def check_writable_file(file: Path, name: str) -> None:
     check_writable(file)
 
 
+def check_replaceable(folder: Path) -> None:
+    """Raise UserError if `atomic_folder` cannot create or replace a folder; call this before long work."""
+    _check_may_move(folder)
+    check_writable(folder)
+
+
+def _check_may_move(folder: Path) -> None:
+    """Raise UserError if a folder exists and must stay where it is.
+
+    A mount point cannot be moved, and the current folder would be deleted under the user's shell.
+    """
+    place = folder.resolve()
+    if not place.is_dir():
+        return
+    if place.is_mount():
+        raise InvalidInputError(f"'{folder}' is a mount point, so it cannot be replaced: choose a folder inside it")
+    with suppress(FileNotFoundError):  # the current folder may have been removed
+        if Path.cwd().is_relative_to(place):
+            raise InvalidInputError(
+                f"'{folder}' contains the current folder, so it cannot be replaced: choose a folder inside it, or "
+                "change to another folder first"
+            )
+    if not os.access(place, os.W_OK):
+        raise write_error(folder, PermissionError(errno.EACCES, os.strerror(errno.EACCES)))
+
+
 @contextmanager
 def atomic_folder(folder: Path) -> Iterator[Path]:
     """Create an empty temporary folder, and move it to `folder` at the end; remove it after an error.
 
+    A folder that replaces another one keeps its permissions and, if this user may set them, its owner and group.
     If two processes write the same folder at the same time, the result of the process that ends last is kept.
-    Raises UserError if the disk is full or the folder cannot be written; `folder` is unchanged then.
+    Raises UserError if the disk is full or the folder cannot be written or replaced; `folder` is unchanged then.
     """
+    _check_may_move(folder)
     folder = folder.resolve()
     beside = temporary_sibling(folder, NEW)
     try:
         beside.mkdir(parents=True)
+        copy_attributes(folder, beside)
         remove_leftovers(folder)
         yield beside
         swap_folder(beside, folder)
@@ -332,6 +368,11 @@ def blocked_error(path: Path, error: BaseException) -> UserError | None:
     if error.errno == errno.ENOMEM:
         return UserError(f"cannot read {path} ({why}): end other programs, or use a machine with more memory")
     return UserError(f"cannot read {path} ({why}): change its permissions, or check the disk")
+
+
+def read_error(path: Path, error: OSError) -> UserError:
+    """Return the error for a failed read of a file that the user gave."""
+    return UserError(f"cannot read {path} ({error.strerror or error}): check the path and its permissions")
 
 
 def write_error(path: Path, error: OSError) -> UserError:

@@ -41,6 +41,20 @@ def machine_name() -> str:
     return platform.node().replace(".", "_")
 
 
+def copy_attributes(folder: Path, new: Path) -> None:
+    """Give a new, empty folder the permissions, owner and group of `folder`, as far as this user may set them.
+
+    If this is done before files are created, they inherit the group and the default access list. Nothing is copied if
+    `folder` does not exist.
+    """
+    with suppress(OSError):
+        about = folder.stat()
+        for owner in (about.st_uid, -1):  # -1: the group alone, which also its members may set
+            with suppress(OSError, AttributeError):  # Windows has no chown
+                os.chown(new, owner, about.st_gid)
+        shutil.copystat(folder, new)
+
+
 def swap_folder(new: Path, folder: Path) -> None:
     """Move `new` to `folder` and remove the old folder; if two processes do this at the same time, both succeed.
 

@@ -1,15 +1,19 @@
-"""Objects by name: built-in names, entry points of installed packages, and "module:attribute" references."""
+"""What other packages provide: objects by name, and features that need a package.
+
+Names of objects are built-in names, entry points of installed packages, and "module:attribute" references.
+"""
 
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from nasbench1shot1.ground.errors import InvalidInputError, alternatives, quote, unknown_name
+from nasbench1shot1.ground.errors import InvalidInputError, UserError, alternatives, quote, unknown_name
 
 IMPORT_ADVICE = "install it, run the command in its folder, set PYTHONPATH, or correct its name"
 """What to do about a module that cannot be imported, for messages."""
@@ -19,6 +23,20 @@ def imported(reference: str) -> Any:
     """Return the object that "module:attribute" refers to; raises ImportError, AttributeError or ValueError."""
     module, _, attribute = reference.partition(":")
     return getattr(import_module(module), attribute)
+
+
+def require_package(package: str, what: str, extra: str = "", install: str = "") -> None:
+    """Raise UserError if a package is not installed.
+
+    Args:
+        package: the package, by the name of its import.
+        what: the feature that needs it.
+        extra: the extra of this package that installs it.
+        install: how to install it, if no extra does.
+    """
+    if find_spec(package) is None:
+        advice = f"in a checkout, run pip install '.[{extra}]'" if extra else install
+        raise UserError(f"{what} needs {package}: {advice}")
 
 
 @dataclass(frozen=True)

@@ -85,25 +85,43 @@ def row_printer(console: "Console", heading: str) -> Callable[[str], None]:
     return print_row
 
 
-def fit_columns(table: "Table", console: "Console") -> None:
-    """Keep the words of a table whole if the console is wide enough, if necessary by removing the table's borders.
+def print_table(table: "Table", console: "Console") -> None:
+    """Print a table without cutting names or numbers, however narrow the console is.
+
+    Words, and cells of columns with `no_wrap`, stay whole if the console is wide enough, if necessary without the
+    table's borders. In a narrower console, the cells of all columns are folded.
+    """
+    for column in table.columns:
+        column.overflow = "fold"
+    if not _set_widths(table, console):
+        table.box, table.padding = None, (0, 2, 0, 0)
+        if not _set_widths(table, console):
+            table.padding = (0, 1, 0, 0)
+            for column in table.columns:
+                column.no_wrap = False
+    console.print(table)
+
+
+def _set_widths(table: "Table", console: "Console") -> bool:
+    """Set the widths of columns so that their words stay whole; return False if the console is too narrow.
 
     The width that remains first goes to columns that need least of it to have their cells on one line.
     """
-    from rich.measure import measure_renderables
+    from rich.measure import Measurement, measure_renderables
 
     unlimited = console.options.update(max_width=_UNLIMITED)
     widths = [measure_renderables(console, unlimited, [of.header, *of.cells]) for of in table.columns]
+    most = [width.maximum for width in widths]
     least = [width.maximum if of.no_wrap else width.minimum for of, width in zip(table.columns, widths, strict=True)]
-    spare = console.width - sum(least) - 3 * len(least) - 1
-    if spare < 0:
-        table.box, table.padding = None, (0, 2, 0, 0)
-        spare += len(least) + 1
-    wanted = [width.maximum - needed for width, needed in zip(widths, least, strict=True)]
-    for number in sorted(range(len(least)), key=wanted.__getitem__) if spare >= 0 else ():
+    around = Measurement.get(console, unlimited, table).maximum - sum(most)
+    if (spare := console.width - sum(least) - around) < 0:
+        return False
+    wanted = [width - needed for width, needed in zip(most, least, strict=True)]
+    for number in sorted(range(len(least)), key=wanted.__getitem__):
         added = min(spare, wanted[number])
         table.columns[number].width = least[number] + added
         spare -= added
+    return True
 
 
 def literal_console() -> "Console":

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from nasbench1shot1.ground.errors import InvalidInputError, UserError, option
+from nasbench1shot1.ground.plugins import require_package
 from nasbench1shot1.jobs.job import Ended, Job, Workers
 from nasbench1shot1.jobs.process import JobStoppedError, WorkerProcesses, one_line_error, usable_cores, worker_name
 
@@ -71,10 +72,9 @@ def dask_cluster(
 
 
 def _connect(address: str, seconds: float, tls: Mapping[str, str]) -> "Client":
-    try:
-        from distributed import Client, Security
-    except ImportError as error:
-        raise UserError(f"{option('scheduler')} needs dask: in a checkout, run pip install '.[cluster]'") from error
+    require_package("distributed", option("scheduler"), extra="cluster")
+    from distributed import Client, Security
+
     for file in tls.values():
         if not Path(file).is_file():
             raise InvalidInputError(f"the TLS file '{file}' does not exist: check its path")

@@ -7,14 +7,13 @@ import datetime
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nasbench1shot1.ground.errors import UserError
+from nasbench1shot1.ground.plugins import require_package
 from nasbench1shot1.nasbench101.cell import Cell
 from nasbench1shot1.nasbench101.encoding import Encodings, encode_all
 from nasbench1shot1.nasbench101.estimates.estimation import Matrix, Settings, Targets, cross_fit, folds_by_hash
@@ -126,7 +125,7 @@ def build(
         InvalidInputError: `out` contains files other than a table.
         UserError: `out` cannot be written, or the extra [table] is not installed.
     """
-    _check_extra()
+    require_package("lightgbm", "building the table", extra="table")
     check_target(out)
     settings, known = settings or Settings(), read_measurements(sources)
     rows = _rows(cells, known)
@@ -201,11 +200,6 @@ class Estimates:
     shrinkage: Shrinkage
     seconds_sd: float
     seconds_weight: float
-
-
-def _check_extra() -> None:
-    if find_spec("lightgbm") is None:
-        raise UserError("building the table needs lightgbm: in a checkout, run pip install '.[table]'")
 
 
 def _rows(cells: Mapping[str, Sequence[Cell]], known: Measurements) -> Rows:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import google_crc32c
 
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, UserError
-from nasbench1shot1.ground.files import open_regular
+from nasbench1shot1.ground.files import open_regular, read_error
 from nasbench1shot1.nasbench101.encoding import (
     EDGE_BITS,
     INPUT,
@@ -88,9 +88,7 @@ def _blocks(path: Path) -> Iterator[bytes]:
             while block := file.read(_BLOCK):
                 yield block
     except OSError as error:
-        raise UserError(
-            f"cannot read {path} ({error.strerror or error}): check the path and its permissions"
-        ) from error
+        raise read_error(path, error) from error
 
 
 class _Splitter:

@@ -79,12 +79,12 @@ class CellTraining(Training):
 
     @cached_property
     def trained(self) -> Cell:
-        """Return the cell, not pruned."""
+        """The cell, not pruned."""
         return Cell(self.config["matrix"], self.config["ops"])
 
     @property
     def cell(self) -> Cell:
-        """Return the cell, not pruned."""
+        """The cell, not pruned."""
         return self.trained
 
     @staticmethod
@@ -94,5 +94,5 @@ class CellTraining(Training):
 
     @property
     def network_id(self) -> str:
-        """Return NAS-Bench-101's MD5 of the cell."""
+        """NAS-Bench-101's MD5 of the cell."""
         return str(self.config["cell_hash"])

@@ -25,9 +25,10 @@ from nasbench1shot1.ground.files import read_npz
 from nasbench1shot1.nasbench201.benchmark import CLASSES, DATASETS, EPOCHS, IMAGES, OBJECTIVES, SEEDS, SIDES
 from nasbench1shot1.nasbench201.cost import edge_parameter_count, multiply_adds
 from nasbench1shot1.nasbench201.numbering import all_operations
-from nasbench1shot1.tables.columns import Column, standard, stored_counts, to_counts
+from nasbench1shot1.tables.columns import Column, standard
 from nasbench1shot1.tables.description import MEMBER, Meta, exact_entry
 from nasbench1shot1.tables.folder import Columns
+from nasbench1shot1.tables.stored_columns import stored_counts, to_counts
 from nasbench1shot1.tables.writing import write_table
 
 SHORT = {"cifar10-valid": "c10", "cifar10": "c10", "cifar100": "c100", "ImageNet16-120": "in16"}

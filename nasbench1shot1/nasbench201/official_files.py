@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from nasbench1shot1.ground.errors import DamagedFileError, UserError
+from nasbench1shot1.ground.files import read_error
 from nasbench1shot1.nasbench201.architecture import EdgeArchitecture
 from nasbench1shot1.nasbench201.benchmark import (
     BENCHMARK,
@@ -102,9 +103,7 @@ def _load(path: Path) -> Any:
         with torch.serialization.safe_globals([*float64, np.dtype, type(np.dtype(np.float64))]):
             return torch.load(path, map_location="cpu", weights_only=True)
     except OSError as error:
-        raise UserError(
-            f"cannot read {path} ({error.strerror or error}): check the path and its permissions"
-        ) from error
+        raise read_error(path, error) from error
     except MemoryError as error:
         raise UserError(f"there is not enough memory to load {path}: use a machine with more memory") from error
     except Exception as error:  # the loader raises many kinds of errors for damaged bytes

@@ -5,7 +5,6 @@ all images. Both spaces of NATS-Bench were trained with it (`NATSRecipe`), for d
 """
 
 import math
-from abc import abstractmethod
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -24,7 +23,6 @@ from nasbench1shot1.images.splits import split_images
 from nasbench1shot1.nasbench201.architecture import SPACE_NAME, EdgeArchitecture
 from nasbench1shot1.nasbench201.cost import STAGES, edge_parameter_count, multiply_adds
 from nasbench1shot1.nasbench201.network import EdgeNetwork, build_edge_network
-from nasbench1shot1.nasbench201.numbering import index_of_valid
 from nasbench1shot1.nasbench201.training_options import EdgeTrainingConfig, NATSTrainingConfig
 from nasbench1shot1.supernets.places import check_halvings
 
@@ -50,16 +48,11 @@ class NATSRecipe(Recipe):
                 f"{x!r} is not an architecture of {self.SPACE}, which {type(config).__name__} requires: use another "
                 "architecture or another configuration"
             )
-        index = self.index(x)
+        index = self.FORM.benchmark.load("keys").index_of(x)
         self.title, self.name = f"Architecture {index}, {x.official}", f"{self.SPACE}-{index}"
         self.identity = {"architecture": str(x)}
         self.facts = {**self.identity, "index": index}
         self.architecture, self._options = x, config
-
-    @staticmethod
-    @abstractmethod
-    def index(x: Any) -> int:
-        """Return the official index of an architecture."""
 
     def parts(self, images: ImageSet) -> Parts:
         """Divide an image set; a complete data set is divided as in NAS-Bench-201.
@@ -106,11 +99,6 @@ class EdgeRecipe(NATSRecipe):
         super().__init__(x, config)
         cells = counted(STAGES * config.cells_per_stage, "cell")
         self.size = f"{counted(config.channels, 'channel')} × {cells}"
-
-    @staticmethod
-    def index(x: EdgeArchitecture) -> int:
-        """Return the official index of an architecture."""
-        return index_of_valid(x.operations)
 
     def check_fits(self, images: ImageSet) -> None:
         """Raise InvalidInputError if the training cannot fit into memory."""

@@ -70,7 +70,7 @@ class NATSTraining(Training):
 
     @property
     def architecture(self) -> Architecture:
-        """Return the architecture; raises DamagedFileError if config.json does not have one."""
+        """The architecture; raises DamagedFileError if config.json does not have one."""
         architecture: Architecture = self.trained
         return architecture
 

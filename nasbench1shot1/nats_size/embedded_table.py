@@ -19,9 +19,10 @@ from nasbench1shot1.nats_size.architecture import SPACE_NAME
 from nasbench1shot1.nats_size.benchmark import EPOCHS, SEEDS
 from nasbench1shot1.nats_size.cost import all_flops, parameter_counts
 from nasbench1shot1.nats_size.numbering import N_ARCHITECTURES, all_widths
-from nasbench1shot1.tables.columns import standard, stored_counts, to_counts
+from nasbench1shot1.tables.columns import standard
 from nasbench1shot1.tables.description import MEMBER, Meta, exact_entry
 from nasbench1shot1.tables.folder import Columns
+from nasbench1shot1.tables.stored_columns import stored_counts, to_counts
 from nasbench1shot1.tables.writing import write_table
 
 FULL_BUDGET = EPOCHS[-1]

@@ -13,7 +13,6 @@ from nasbench1shot1.nasbench201.recipe import COPIES, NATSRecipe
 from nasbench1shot1.nats_size.architecture import SPACE_NAME, WidthArchitecture
 from nasbench1shot1.nats_size.cost import flops, parameter_count
 from nasbench1shot1.nats_size.network import WidthNetwork, build_width_network
-from nasbench1shot1.nats_size.numbering import index_of_valid
 from nasbench1shot1.nats_size.training_options import WidthTrainingConfig
 
 
@@ -25,11 +24,6 @@ class WidthRecipe(NATSRecipe):
     def __init__(self, x: Any, config: WidthTrainingConfig) -> None:
         super().__init__(x, config)
         self.size = f"{', '.join(map(str, x.widths[:-1]))} and {x.widths[-1]} channels"
-
-    @staticmethod
-    def index(x: WidthArchitecture) -> int:
-        """Return the official index of an architecture."""
-        return index_of_valid(x.widths)
 
     def check_fits(self, images: ImageSet) -> None:
         """Raise InvalidInputError if the training cannot fit into memory."""

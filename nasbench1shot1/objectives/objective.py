@@ -29,8 +29,8 @@ from nasbench1shot1.ground.text import counted
 from nasbench1shot1.objectives.answers import BudgetSpent, Evaluation, Front, OtherMetric
 from nasbench1shot1.objectives.recording import OutsideRepeats, StudyRecorder
 from nasbench1shot1.space import SearchSpace
-from nasbench1shot1.tables.columns import choose_repeat
 from nasbench1shot1.tables.references import PRESENT
+from nasbench1shot1.tables.stored_columns import choose_repeat
 from nasbench1shot1.tables.table import Table
 
 if TYPE_CHECKING:

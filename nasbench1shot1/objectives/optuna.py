@@ -10,10 +10,10 @@ import numpy as np
 
 from nasbench1shot1.choices import snap
 from nasbench1shot1.ground.errors import InvalidInputError, value_of
+from nasbench1shot1.ground.plugins import require_package
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.objectives.answers import BudgetSpent, Evaluation
 from nasbench1shot1.objectives.objective import Objective, check_objective
-from nasbench1shot1.proposers.configurations import require_extra
 
 if TYPE_CHECKING:
     from optuna import Trial
@@ -45,7 +45,7 @@ def optuna_objective(
         InvalidInputError: no budget is given, or several budgets together with several objectives, which Optuna cannot
             prune. The function itself raises it if the study does not minimize exactly these objectives.
     """
-    require_extra("optuna", "nb.optuna_objective")
+    require_package("optuna", "nb.optuna_objective", extra="tune")
     check_objective(objective)
     given = epochs if isinstance(epochs, Sequence) else (objective.default_epochs if epochs is None else epochs,)
     budgets = sorted({snap(one, objective.epochs) for one in given})

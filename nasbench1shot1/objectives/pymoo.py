@@ -5,9 +5,9 @@ Source: pymoo 0.6 (Blank and Deb, pymoo: Multi-Objective Optimization in Python,
 
 from typing import TYPE_CHECKING, Any
 
+from nasbench1shot1.ground.plugins import require_package
 from nasbench1shot1.objectives.answers import BudgetSpent
 from nasbench1shot1.objectives.objective import Objective, check_objective
-from nasbench1shot1.proposers.configurations import require_extra
 
 if TYPE_CHECKING:
     from pymoo.core.problem import ElementwiseProblem
@@ -26,7 +26,7 @@ def pymoo_problem(objective: Objective, epochs: float | None = None) -> "Element
 
     Raises UserError if pymoo is not installed.
     """
-    require_extra("pymoo", "nb.pymoo_problem", "run pip install pymoo")
+    require_package("pymoo", "nb.pymoo_problem", install="run pip install pymoo")
     check_objective(objective)
     import numpy as np
     from pymoo.core.problem import ElementwiseProblem

@@ -53,6 +53,11 @@ class OutsideRepeats(Repeats):
         """The budgets at which the optimizer trained so far; before the first training, the default."""
         return tuple(sorted(self.asked or {self.epochs}))
 
+    @property
+    def possible_budgets(self) -> tuple[int, ...]:
+        """All budgets of the table, because the optimizer is unknown."""
+        return self.budgets
+
     def repeats_at(self, epochs: int) -> tuple[int, int]:
         """Return the numbers of repeats of the metric that has the most, because one repeat determines all metrics.
 

@@ -15,9 +15,9 @@ from nasbench1shot1.black_box_optimizer import Query
 from nasbench1shot1.black_box_search.simulation import TableTrainings
 from nasbench1shot1.choices import Choices
 from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError
+from nasbench1shot1.ground.plugins import require_package
 from nasbench1shot1.objectives.answers import OtherMetric
 from nasbench1shot1.objectives.objective import Objective, check_objective
-from nasbench1shot1.proposers.configurations import require_extra
 
 if TYPE_CHECKING:
     from syne_tune.blackbox_repository.blackbox_tabular import BlackboxTabular
@@ -44,7 +44,7 @@ def syne_tune_blackbox(objective: Objective) -> "BlackboxTabular":
         OutOfDomainError: the table has no repeat of all configurations at all budgets.
     """
     for package in ("syne_tune", "huggingface_hub"):  # Syne Tune without its extra cannot import its blackboxes
-        require_extra(package, "nb.syne_tune_blackbox", "run pip install 'syne-tune[extra]'")
+        require_package(package, "nb.syne_tune_blackbox", install="run pip install 'syne-tune[extra]'")
     check_objective(objective)
     import pandas as pd
     from syne_tune.blackbox_repository.blackbox_tabular import BlackboxTabular

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from nasbench1shot1.ground.errors import unknown_name
+from nasbench1shot1.ground.plugins import require_package
 from nasbench1shot1.objectives.objective import Objective, check_objective
-from nasbench1shot1.proposers.configurations import require_extra
 
 if TYPE_CHECKING:
     from smac import Callback
@@ -65,7 +65,7 @@ def smac_callback(objective: Objective) -> "Callback":
 
     Raises UserError if SMAC is not installed.
     """
-    require_extra("smac", "nb.smac_callback")
+    require_package("smac", "nb.smac_callback", extra="tune")
     check_objective(objective)
     from smac import Callback
 

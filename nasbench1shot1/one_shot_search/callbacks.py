@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.ground.errors import InvalidInputError, UserError, option
 from nasbench1shot1.ground.files import write_error
+from nasbench1shot1.ground.plugins import require_package
 from nasbench1shot1.one_shot_search.record import EVENT_FILES, EVENTS, Run, flatten_datasets, open_search
 from nasbench1shot1.runs.machine import computing
 
@@ -84,14 +85,8 @@ def _isolated() -> Iterator[None]:
     """Restore the settings of PyTorch that `Epoch` lists afterwards."""
     import torch
 
-    with torch.random.fork_rng(), computing(None), torch.set_grad_enabled(torch.is_grad_enabled()):
-        before = torch.empty(0)  # has the default dtype and device
-        try:
-            yield
-        finally:
-            torch.set_default_dtype(before.dtype)
-            if torch.empty(0).device != before.device:
-                torch.set_default_device(None if before.is_cpu else before.device)  # None: the CPU, without overhead
+    with torch.random.fork_rng(), computing(None):
+        yield
 
 
 # Event files for TensorBoard -----------------------------------------------------------------------------------------
@@ -123,12 +118,7 @@ def tensorboard_callbacks(is_wanted: bool) -> Iterator[list["_Events"]]:
 
 def check_tensorboard() -> None:
     """Raise UserError if TensorBoard is not installed."""
-    try:
-        import torch.utils.tensorboard  # noqa: F401
-    except ImportError as error:
-        raise UserError(
-            f"{option('tensorboard')} needs TensorBoard: in a checkout, run pip install '.[tensorboard]'"
-        ) from error
+    require_package("tensorboard", option("tensorboard"), extra="tensorboard")
 
 
 class _Events:

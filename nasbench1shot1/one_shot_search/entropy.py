@@ -6,11 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nasbench1shot1.one_shot_search.record import PARAMETERS, SearchRecord
+from nasbench1shot1.reading import Shares
 
 Floats = NDArray[np.float64]
 
 
-def learned_weights(run: SearchRecord, epochs: Sequence[int]) -> Mapping[int, Mapping[str, Floats]]:
+def learned_weights(run: SearchRecord, epochs: Sequence[int]) -> Mapping[int, Shares]:
     """Return the mixing weights of some epochs; empty if the mixing weights of the search do not depend on Λ.
 
     Optimizers that sample architectures, such as random search with weight sharing, record 1 for the choices of the

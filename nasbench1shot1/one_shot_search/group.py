@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -55,7 +54,6 @@ class SearchGroup(RunGroup[Run]):
     )
     """As in `RunRecord`, without the files of the searches."""
 
-    folder: Path
     seeds: tuple[int, ...]
     options: dict[str, Any]
 
@@ -122,16 +120,16 @@ class SearchGroup(RunGroup[Run]):
 
     @property
     def is_finished(self) -> bool:
-        """Return whether the searches of all seeds are finished, with as many epochs as the group now has."""
+        """Whether the searches of all seeds are finished, with as many epochs as the group now has."""
         return len(self.runs) == len(self.seeds) and all(map(self._is_complete, self.runs))
 
     def _is_complete(self, run: Run) -> bool:
         """Return whether a search is finished and does not become longer."""
         return run.is_finished and run.config["epochs"] == self.options.get("epochs")
 
-    @cached_property
+    @property
     def metrics(self) -> "pandas.DataFrame":
-        """Return a frame with a row for every epoch of every search; columns are `seed` and all of `Run.metrics`."""
+        """A new data frame with a row for every epoch of every search: `seed`, then the columns of `Run.metrics`."""
         import pandas
 
         frames = [run.metrics.assign(seed=run.config["seed"]) for run in self.runs]
@@ -142,7 +140,7 @@ class SearchGroup(RunGroup[Run]):
 
     def to_frame(self) -> "pandas.DataFrame":
         """Return `metrics` as a new data frame; `attrs["config"]` has the options of the group."""
-        frame = self.metrics.copy()
+        frame = self.metrics
         frame.attrs["config"] = dict(self.options)
         return frame
 

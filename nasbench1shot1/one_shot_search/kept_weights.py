@@ -1,6 +1,5 @@
 """The supernet of a recorded search, with the weights saved at an epoch."""
 
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -14,7 +13,7 @@ from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, al
 from nasbench1shot1.images.batches import epoch_generator
 from nasbench1shot1.one_shot_search.options import recorded_search
 from nasbench1shot1.runs.checkpoints import load_checkpoint
-from nasbench1shot1.runs.folder import CONFIG, WEIGHTS
+from nasbench1shot1.runs.folder import CONFIG, kept_weights, weights_path
 from nasbench1shot1.supernets.presets import preset_of
 from nasbench1shot1.supernets.supernet import Supernet
 from nasbench1shot1.supernets.widening import draw_visible_channels
@@ -28,11 +27,11 @@ class KeptRun(Protocol):
 
     @property
     def folder(self) -> Path:
-        """Return the folder of the run."""
+        """The folder of the run."""
 
     @property
     def config(self) -> dict[str, Any]:
-        """Return every option by name."""
+        """Every option by name."""
 
     @property
     def architecture_parameters(self) -> dict[str, NDArray[np.float32]]:
@@ -113,11 +112,7 @@ def _read_epoch(run: KeptRun, epoch: int) -> dict[str, Any]:
     """Return the content of an epoch's file; raises InvalidInputError if the epoch was not saved."""
     if epoch not in (kept := kept_epochs(run)):
         raise _not_saved_error(run, epoch, kept)
-    return load_checkpoint(_path(run, epoch))
-
-
-def _path(run: KeptRun, epoch: int) -> Path:
-    return run.folder / WEIGHTS / f"epoch-{epoch:03d}.pt"
+    return load_checkpoint(weights_path(run.folder, epoch))
 
 
 def require_kept_epochs(run: KeptRun) -> list[int]:
@@ -129,8 +124,7 @@ def require_kept_epochs(run: KeptRun) -> list[int]:
 
 def kept_epochs(run: KeptRun) -> list[int]:
     """Return the epochs whose weights a run saved, ascending."""
-    names = [path.stem for path in (run.folder / WEIGHTS).glob("epoch-*.pt")]
-    return sorted(int(found[1]) for name in names if (found := re.fullmatch(r"epoch-(\d+)", name)))
+    return list(kept_weights(run.folder))
 
 
 def _not_saved_error(run: KeptRun, epoch: int, kept: list[int]) -> InvalidInputError:
@@ -144,5 +138,5 @@ def _not_saved_error(run: KeptRun, epoch: int, kept: list[int]) -> InvalidInputE
 
 def _mismatch_error(run: KeptRun, epoch: int) -> DamagedFileError:
     return DamagedFileError(
-        f"'{_path(run, epoch)}' does not hold the weights of this run at that epoch: restore the file"
+        f"'{weights_path(run.folder, epoch)}' does not hold the weights of this run at that epoch: restore the file"
     )

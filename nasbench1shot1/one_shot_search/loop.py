@@ -21,20 +21,16 @@ from nasbench1shot1.one_shot_search.measurements import (
     preferred_error,
 )
 from nasbench1shot1.one_shot_search.perturbation import Perturbation
-from nasbench1shot1.one_shot_search.record import (
-    SELECTED_EPOCH,
-    Parameters,
-    SearchWriter,
-    Unended,
-)
+from nasbench1shot1.one_shot_search.record import SELECTED_EPOCH, Parameters
 from nasbench1shot1.one_shot_search.state import SearchState, global_generators
 from nasbench1shot1.one_shot_search.weight_step import set_trained, weight_step
+from nasbench1shot1.one_shot_search.writer import SearchWriter, Unended
 from nasbench1shot1.optimizer import Batch, OneShotOptimizer
 from nasbench1shot1.phases import USUAL, phase_at
 from nasbench1shot1.probability import preferred_within
 from nasbench1shot1.runs.checkpoints import save_checkpoint
 from nasbench1shot1.runs.divergence import check_finite, check_network, checked_finite
-from nasbench1shot1.runs.folder import WEIGHTS
+from nasbench1shot1.runs.folder import weights_path
 from nasbench1shot1.supernets.widening import draw_visible_channels, set_partial_channels
 from nasbench1shot1.tables.table import Table
 
@@ -142,9 +138,19 @@ def _outcome(state: SearchState, epoch: int) -> Outcome:
     _finite_loss(state, error, "the one-shot loss", epoch)
     check_finite(method.parameters.values(), "an architecture parameter", _advice(epoch, "architecture_"))
     parameters = {key: value.detach().cpu().numpy().astype(np.float32) for key, value in method.parameters.items()}
-    chosen = preferred_within(method.constraint, method.architecture(), method.space, method.preferences())
+    chosen = preferred_within(method.constraint, _preferred(method), method.space, method.preferences())
     alone = preferred_error(state, epoch, chosen) if state.config.preferred_error else None
     return Outcome(error, chosen, parameters, method.selected_epoch, alone)
+
+
+def _preferred(method: OneShotOptimizer) -> Architecture:
+    """Return the preferred architecture of a method; raises InvalidInputError if it is not in the space."""
+    preferred, space = method.architecture(), method.space
+    if preferred not in space:
+        raise InvalidInputError(
+            f"{type(method).__name__}.architecture() returned '{preferred}', which is not in {space.name}"
+        )
+    return preferred
 
 
 def train_epoch(state: SearchState, epoch: int, reporter: Reporter) -> Training:
@@ -259,7 +265,7 @@ def record_epoch(state: SearchState, writer: SearchWriter, line: dict[str, objec
             "supernet": state.net.state_dict(),
             "method": state.method.state_dict(),
         }
-        save_checkpoint(writer.folder / WEIGHTS / f"epoch-{state.epoch:03d}.pt", kept)
+        save_checkpoint(weights_path(writer.folder, state.epoch), kept)
     writer.save(state)
 
 

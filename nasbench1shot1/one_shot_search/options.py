@@ -198,7 +198,7 @@ class SearchConfig(PictureOptions, BoundOptions):
         )
         check_ranges(config)
         _check_together(config)
-        _ = config.bounds  # raises if they cannot be read
+        config.check_bounds()
         return config
 
 

@@ -1,6 +1,6 @@
 """The pictures of a search: its preferred cells over the epochs, with Λ as widths of edges, and its regret."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +9,14 @@ from numpy.typing import NDArray
 
 from nasbench1shot1.display.axes import AxesList, checked_axes_list, save_figure
 from nasbench1shot1.display.canvas import Canvas
-from nasbench1shot1.display.cells import Fills, describe_drawing, draw_cells_alike, is_drawable, text_points
+from nasbench1shot1.display.cells import (
+    Fills,
+    describe_drawing,
+    draw_cells_alike,
+    drawable_weights,
+    is_drawable,
+    text_points,
+)
 from nasbench1shot1.display.colours import checked_labels
 from nasbench1shot1.display.options import figure_style
 from nasbench1shot1.display.style import NARROWEST, AnyStyle, FigureStyle, checked_style, look
@@ -20,6 +27,7 @@ from nasbench1shot1.one_shot_search.captions import selection_text, table_text
 from nasbench1shot1.one_shot_search.entropy import learned_weights
 from nasbench1shot1.one_shot_search.record import CELLS, FIGURE, SearchRecord, describe_regrets
 from nasbench1shot1.one_shot_search.regret_curve import other_regrets, regret_figure
+from nasbench1shot1.reading import Shares
 from nasbench1shot1.runs.folder import SUMMARY
 from nasbench1shot1.runs.opening import open_run
 from nasbench1shot1.runs.record import no_result_error
@@ -77,7 +85,8 @@ def draw_cells(
     """Draw the preferred cells of some epochs of a search, including the first and the last, with their regrets.
 
     The width of an edge is its mixing weight, as the optimizer's relaxation of Λ gives it at the mean of its noise.
-    Searches that do not learn Λ have no widths. The caption states which weights are drawn. Decided operations
+    Searches that do not learn Λ have no widths, nor do spaces of one's own whose Λ has other keys or shapes than the
+    drawn form of architectures. The caption states which weights are drawn. Decided operations
     have thick frames; excluded edges are dotted.
 
     Args:
@@ -128,6 +137,11 @@ def draw_cells(
         return drawn
 
 
+def _weights(run: SearchRecord, epochs: Sequence[int]) -> Mapping[int, Shares]:
+    """Return the mixing weights that pictures of some epochs show; empty if they show none."""
+    return drawable_weights(run.architectures, learned_weights(run, epochs))
+
+
 def _arrangement(run: SearchRecord, epochs: Sequence[int], style: FigureStyle) -> tuple[int, bool]:
     """Return the largest number of panels in a row, and whether cells are compact, so that text can be read.
 
@@ -136,7 +150,7 @@ def _arrangement(run: SearchRecord, epochs: Sequence[int], style: FigureStyle) -
     """
     if style.has_texts:
         return PER_ROW, False
-    shown = learned_weights(run, epochs)
+    shown = _weights(run, epochs)
     architectures, weights = [run.architectures[epoch] for epoch in epochs], [shown.get(epoch) for epoch in epochs]
     for columns in range(style.columns(PER_ROW, NARROWEST), 1, -1):
         width = style.figure_width(columns) / columns - SIDES
@@ -155,7 +169,7 @@ def _draw(
     *,
     is_compact: bool = False,
 ) -> AxesList:
-    shown = learned_weights(run, epochs)
+    shown = _weights(run, epochs)
     architectures = [run.architectures[epoch] for epoch in epochs]
     weights = [shown.get(epoch) for epoch in epochs]
     draw_cells_alike(architectures, panels, weights, titles, colors, is_compact=is_compact)
@@ -190,7 +204,7 @@ def _caption(run: SearchRecord, epochs: Sequence[int]) -> str:
     search = f"{run.config['optimizer']} on {run.config['space']}, seed {run.config['seed']}"
     if (dataset := run.config.get("dataset")) and other_regrets(run.metrics):
         search += f"; test regrets on {dataset}"
-    weights = learned_weights(run, epochs)
+    weights = _weights(run, epochs)
     excludes = any(np.isnan(values).any() for of_epoch in weights.values() for values in of_epoch.values())
     meaning = describe_drawing(run.architectures[0], _reading_text(run, epochs) if weights else "", excludes)
     selection, table = selection_text(run.lines[-1:]), table_text([run.metrics], run.config["table_id"])

@@ -1,7 +1,6 @@
-"""The record of a search: its folder, written epoch by epoch and read without pickle, and its result."""
+"""The record of a search: its folder, read without pickle, and its result; `writer` writes it."""
 
 import hashlib
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -14,8 +13,9 @@ from numpy.typing import NDArray
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.evaluator import BOUNDS, Baseline
-from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, UserError, quote
-from nasbench1shot1.ground.files import as_path, atomic_write, read_npz
+from nasbench1shot1.ground.arguments import whole_number
+from nasbench1shot1.ground.errors import InvalidInputError, UserError, quote
+from nasbench1shot1.ground.files import as_path, read_npz
 from nasbench1shot1.ground.text import percent
 from nasbench1shot1.one_shot_search.early_stopping import returned_epoch
 from nasbench1shot1.one_shot_search.options import FACTS, SearchConfig
@@ -31,11 +31,9 @@ from nasbench1shot1.runs.folder import (
     damaged_file_error,
     read_description,
 )
-from nasbench1shot1.runs.lock import FolderLock
 from nasbench1shot1.runs.options import recorded_options
 from nasbench1shot1.runs.own_files import of_reports
 from nasbench1shot1.runs.record import RunRecord
-from nasbench1shot1.runs.writer import IF_EXTENDED, RunWriter
 from nasbench1shot1.space import OneShotSpace
 from nasbench1shot1.tables.columns import source_text
 
@@ -86,23 +84,6 @@ PARAMETERS_DIGEST = "architecture_parameters_sha256"
 """Field of summary.json and checkpoints: `parameters_digest` of the epochs that they follow."""
 Parameters = Mapping[str, NDArray[np.float32]]
 """Λ of one epoch."""
-
-
-@dataclass(frozen=True)
-class Unended:
-    """The record of a search's last epoch if the search is continued, without the final selection of its method.
-
-    Checkpoints keep it, because it replaces the record of this epoch in a search that is continued for more epochs.
-
-    Attributes:
-        line: the line of metrics.jsonl.
-        parameters: Λ.
-    """
-
-    line: Mapping[str, Any]
-    parameters: Parameters
-
-
 FROM_CONFIG = ("optimizer", "space", "seed", "scale", "preset", "epochs", "images", "channels", "cells")
 """Options that the summary repeats."""
 
@@ -200,12 +181,16 @@ class SearchRecord(RunRecord):
         """The preferred architecture after every epoch, starting with epoch 0."""
         return [Architecture.parse(line["architecture"]) for line in self.lines]
 
-    @cached_property
+    @property
     def architecture_parameters(self) -> dict[str, NDArray[np.float32]]:
-        """Raw Λ after every epoch: an array (epochs + 1, …) for every key of the space's `mixing_shapes()`.
+        """Raw Λ after every epoch: a new array (epochs + 1, …) for every key of the space's `mixing_shapes()`.
 
         Raises DamagedFileError if the file is damaged, or differs from what a finished search recorded.
         """
+        return {key: values.copy() for key, values in self._parameters.items()}
+
+    @cached_property
+    def _parameters(self) -> dict[str, NDArray[np.float32]]:
         stored = read_parameters(self.folder / PARAMETERS)
         if self.is_finished and self.summary.get(PARAMETERS_DIGEST) != parameters_digest(split_by_epoch(stored)):
             raise damaged_file_error(self.folder / PARAMETERS, f"its values are not those that {SUMMARY} summarises")
@@ -221,7 +206,7 @@ class SearchRecord(RunRecord):
         Raises the errors of `architecture_parameters`.
         """
         of_operations = OneShotSpace.operation_key if self._space is None else self._space.operation_key
-        keys = self.architecture_parameters.keys()
+        keys = self._parameters.keys()
         return self.reading(epoch).describe(of_operations in keys, bool(keys - {of_operations}))
 
     @property
@@ -238,8 +223,8 @@ class SearchRecord(RunRecord):
 
     def mixing_weights_of(self, epochs: Iterable[int]) -> "dict[int, dict[str, NDArray[np.float64]]]":
         """Return `mixing_weights` of some epochs; the file of Λ is read once."""
-        stored, last = self.architecture_parameters, len(self.lines) - 1
-        epochs = list(epochs)
+        stored, last = self._parameters, len(self.lines) - 1
+        epochs = [whole_number("epoch", epoch, f"a whole number from 0 to {last}") for epoch in epochs]
         if unknown := [epoch for epoch in epochs if not 0 <= epoch <= last]:
             known = "it has recorded none yet" if last < 0 else f"give one of 0 to {last}"
             raise InvalidInputError(f"'{self.folder}' has no epoch {unknown[0]}: {known}")
@@ -343,96 +328,6 @@ def open_search(folder: str | Path) -> Run:
             f"'{path}' was recorded with nb.Recorder and has no supernet weights: continue it with nb.Recorder.resume"
         )
     return Run.open(path)
-
-
-class SearchWriter(RunWriter[SearchRecord]):
-    """Writes a search's folder. An epoch counts once the checkpoint after its line is written.
-
-    A process that is killed at any moment leaves a folder that `cut` repairs: it removes everything after the
-    checkpoint's epoch.
-    """
-
-    def __init__(self, folder: Path, lock: FolderLock, kind: type[SearchRecord]) -> None:
-        super().__init__(folder, lock, kind)
-        self._history: list[Parameters] = []
-        self._shapes: dict[str, tuple[int, ...]] = {}
-
-    def append(self, line: Mapping[str, Any], parameters: Parameters) -> None:
-        """Append an epoch's line and its Λ, or neither of them; raises the errors of `append_line`."""
-        recorded = len(self._history)
-        self._lock.check()
-        with self._all_or_nothing():
-            self.append_line(line)
-            self._history.append(parameters)
-            try:
-                self._write_history()
-            except BaseException:
-                del self._history[recorded:]
-                raise
-
-    def digests(self) -> dict[str, str]:
-        """Return SHA-256s of the lines and of Λ."""
-        return {**super().digests(), PARAMETERS_DIGEST: parameters_digest(self._history)}
-
-    def digests_to_save(self, state: Any) -> dict[str, str]:
-        """Return the digests of the record, and those with the last epoch as it is if the search is extended."""
-        digests, kept = self.digests(), (self._lines[-1], self._history[-1])
-        if state.unended is None:
-            return digests
-        self._lines[-1], self._history[-1] = dict(state.unended.line), state.unended.parameters
-        others = {IF_EXTENDED + name: sha256 for name, sha256 in self.digests().items()}
-        self._lines[-1], self._history[-1] = kept
-        return {**digests, **others}
-
-    def replace_last(self, unended: Unended) -> None:
-        """Replace the record of the last epoch, because the search is extended."""
-        self._lines[-1], self._history[-1] = dict(unended.line), unended.parameters
-        self.rewrite()
-
-    def restore(self, state: Any) -> None:
-        """Restore a fresh state from the last checkpoint; raises the errors of `RunWriter.restore`."""
-        self._shapes = {key: tuple(value.shape) for key, value in state.method.parameters.items()}
-        super().restore(state)
-
-    def keep(self, recorded: int, shapes: Mapping[str, tuple[int, ...]]) -> None:
-        """Keep the first epochs of a record without a checkpoint, and remove its summary.
-
-        Raises the errors of `read`, before anything changes.
-
-        Args:
-            recorded: number of epochs to keep, epoch 0 included.
-            shapes: shapes of Λ, by key.
-        """
-        self._shapes = dict(shapes)
-        self.read(recorded)
-        (self.folder / SUMMARY).unlink(missing_ok=True)
-        self.rewrite()
-
-    def read(self, recorded: int) -> None:
-        """Read the first lines and their Λ back; raises DamagedFileError if something is missing or damaged."""
-        super().read(recorded)
-        stored = read_parameters(self.folder / PARAMETERS) if recorded else {}
-        fits = not recorded or {key: values.shape[1:] for key, values in stored.items()} == self._shapes
-        if not fits or any(len(values) < recorded for values in stored.values()):
-            raise DamagedFileError(
-                f"{self.folder / PARAMETERS} lacks Λ of an epoch before the checkpoint: restore it, or start a new run"
-            )
-        self._history = split_by_epoch(stored)[:recorded]
-
-    def rewrite(self) -> None:
-        """Write lines and Λ as they were read back, and remove the weights of later epochs."""
-        super().rewrite()
-        if self._history:
-            self._write_history()
-        else:
-            (self.folder / PARAMETERS).unlink(missing_ok=True)
-        for path in self.folder.glob(f"{WEIGHTS}/epoch-*.pt"):
-            if (match := re.fullmatch(r"epoch-(\d+)", path.stem)) and int(match[1]) >= len(self._history):
-                path.unlink()
-
-    def _write_history(self) -> None:
-        with atomic_write(self.folder / PARAMETERS) as file:
-            np.savez(file, **{key: np.stack([of[key] for of in self._history]) for key in self._history[0]})  # type: ignore[arg-type]
 
 
 def split_by_epoch(stored: Mapping[str, NDArray[np.float32]]) -> list[Parameters]:

@@ -18,11 +18,13 @@ from nasbench1shot1.one_shot_search.options import (
     search_options,
     table_of_search,
 )
-from nasbench1shot1.one_shot_search.record import PARAMETERS, Run, SearchWriter, open_search, read_parameters, summarise
+from nasbench1shot1.one_shot_search.record import PARAMETERS, Run, open_search, read_parameters, summarise
+from nasbench1shot1.one_shot_search.writer import SearchWriter
 from nasbench1shot1.phases import USUAL, check_phases, first_moved_epoch, phase_at
 from nasbench1shot1.registry import check_recorded_names, one_shot, search_space, with_names
 from nasbench1shot1.runs.folder import CONFIG, check_facts
 from nasbench1shot1.runs.kind import Begun, Kind
+from nasbench1shot1.runs.machine import default_modes
 from nasbench1shot1.runs.record import NOTE
 from nasbench1shot1.runs.running import run
 
@@ -219,6 +221,7 @@ def default_folder(options: SearchOptions, last: int | str) -> Path:
     return Path("runs") / f"{common.optimizer.rpartition(':')[2]}-{search_space(common.space).name}-{last}"
 
 
+@default_modes()
 def check_recorded_phases(run: Run, options: SearchOptions) -> None:
     """Raise InvalidInputError if epochs that a search has trained would now be in other phases.
 

@@ -226,6 +226,8 @@ def _check_started(folder: Path, wanted: Sequence[SearchOptions]) -> None:
     longer = list[tuple[SearchOptions, Run]]()
     for options in wanted:
         if not is_started(place := folder / f"seed-{options.common.seed}"):
+            if place.exists() and not _has_not_begun(place):
+                raise DamagedFileError(f"{place / CONFIG} is missing: restore it, or move {place} away")
             continue
         run = open_search(place)
         check_unchanged(place, run.config, options.as_dict(), SearchKind.MAY_GROW)
@@ -320,7 +322,8 @@ def _opened(
 ) -> Iterator[tuple[Workers, Watcher[Job]]]:
     """Open the workers of a group, and the screen of all its searches.
 
-    In this process, each search has a screen of its own, and the first error ends the group.
+    In this process, each search has a screen of its own, and the first error ends the group. If all searches are
+    finished, no other process is started.
 
     Args:
         where: where the searches run.
@@ -331,26 +334,27 @@ def _opened(
         discards: functions that are called at least once after the first epoch of any search is recorded.
     """
     common, console = wanted[0].common, live["console"]
-    if where.is_here:
+    todo = [options for options, job in zip(wanted, jobs, strict=True) if not job.is_finished]
+    if where.is_here or not todo:
         with this_process(live) as workers, cpu_threads(common.threads):
             yield workers, _OwnScreens(console)
         return
     with where.open(common.device, required(common.threads), console) as workers:
-        _announce(folder, wanted, workers.count, console)
+        _announce(folder, todo, workers.count, console)
         with SeedsProgress(jobs, common.epochs, console, discards) as progress:
             yield workers, progress
 
 
-def _announce(folder: Path, wanted: Sequence[SearchOptions], workers: int, console: "Console") -> None:
-    """Print what is about to run, and where."""
+def _announce(folder: Path, todo: Sequence[SearchOptions], workers: int, console: "Console") -> None:
+    """Print which searches are about to run, and where."""
     from nasbench1shot1.one_shot_search.screen import announce_table
 
-    print_line, common = line_printer(console), wanted[0].common
-    epochs, searches = counted(common.epochs, "epoch"), counted(len(wanted), "search")
+    print_line, common = line_printer(console), todo[0].common
+    epochs, searches = counted(common.epochs, "epoch"), counted(len(todo), "search")
     print_line(f"{common.optimizer} on {common.space}: {searches} of {epochs}, into {folder}")
     threads = counted(required(common.threads), "thread")
     where = f", each with {threads}" if common.device == "cpu" else f" on {common.device}"
-    print_line(f"{min(workers, len(wanted))} at the same time{where}; their output: {folder}/seed-*.log")
+    print_line(f"{min(workers, len(todo))} at the same time{where}; their output: {folder}/seed-*.log")
     announce_table(table_of_search(common), print_line)
 
 

@@ -20,7 +20,8 @@ from nasbench1shot1.images.batches import epoch_generator
 from nasbench1shot1.images.image_set import ImageSet
 from nasbench1shot1.images.splits import Split
 from nasbench1shot1.one_shot_search.options import SearchConfig, SearchOptions
-from nasbench1shot1.one_shot_search.record import Parameters, Unended
+from nasbench1shot1.one_shot_search.record import Parameters
+from nasbench1shot1.one_shot_search.writer import Unended
 from nasbench1shot1.optimizer import Batch, Mixing, OneShotOptimizer, SearchStep
 from nasbench1shot1.phases import Data, Phase, check_phases, phase_at
 from nasbench1shot1.runs.checkpoints import checked_restore

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
+from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.one_shot_search.state import SearchState
 from nasbench1shot1.optimizer import Batch, Mixing, WeightStep
 from nasbench1shot1.phases import Trained
@@ -60,6 +61,10 @@ def _prepare_gradients(state: SearchState, mixing: Mixing, batch: Batch, loss: T
     else:
         give_unused_zero_gradients(state)
     for name in method.frozen_weights():
+        if name not in weights:
+            raise InvalidInputError(
+                f"{type(method).__name__}.frozen_weights() has {name!r}, which is not one of the supernet's weights"
+            )
         weights[name].grad = None
     if state.config.grad_clip:
         nn.utils.clip_grad_norm_(weights.values(), state.config.grad_clip)

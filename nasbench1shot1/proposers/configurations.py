@@ -3,12 +3,11 @@
 import copy
 import math
 from collections.abc import Mapping, Sequence
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from nasbench1shot1.ground.errors import InvalidInputError, UserError
+from nasbench1shot1.ground.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from ConfigSpace import ConfigurationSpace
@@ -143,17 +142,3 @@ def without_order(space: "ConfigurationSpace") -> "ConfigurationSpace":
         for h in space.values()
     )
     return unordered
-
-
-def require_extra(
-    package: str, what: str = "tuning", install: str = "in a checkout, run pip install '.[tune]'"
-) -> None:
-    """Raise UserError if a package is not installed.
-
-    Args:
-        package: the package, by the name of its import.
-        what: the feature that needs it.
-        install: how to install it; by default, by the extra [tune].
-    """
-    if find_spec(package) is None:
-        raise UserError(f"{what} needs {package}: {install}")

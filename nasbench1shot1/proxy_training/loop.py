@@ -77,7 +77,7 @@ class ProxyState:
 
     @property
     def augmentation(self) -> Augmentation:
-        """Return the augmentation of training images: crop and flip, as in a search."""
+        """The augmentation of training images: crop and flip, as in a search."""
         return Augmentation.of(self.images)
 
     def generator(self, number: int, stream: str, epoch: int) -> torch.Generator:

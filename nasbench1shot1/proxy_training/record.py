@@ -174,15 +174,15 @@ class ProxyTrainings(RunRecord):
 
     @cached_property
     def architectures(self) -> list[Architecture]:
-        """Return the architectures trained so far; raises DamagedFileError if a text is not an architecture."""
+        """The architectures trained so far; raises DamagedFileError if a text is not an architecture."""
         try:
             return [Architecture.parse(line["architecture"]) for line in self.lines]
         except InvalidInputError as error:
             raise damaged_file_error(self.folder / METRICS, quote(error)) from error
 
-    @cached_property
+    @property
     def validation_errors(self) -> "NDArray[np.float64]":
-        """Return the validation error after every epoch, a fraction, (architectures, epochs)."""
+        """The validation error after every epoch, a fraction, as a new array (architectures, epochs)."""
         import numpy as np
 
         errors = np.array([line["validation_errors"] for line in self.lines], np.float64)

@@ -18,7 +18,8 @@ from nasbench1shot1.evaluator import Judge
 from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError, alternatives, option
 from nasbench1shot1.ground.files import as_path
 from nasbench1shot1.ground.text import counted
-from nasbench1shot1.one_shot_search.record import PARAMETERS, SearchWriter, flatten_datasets
+from nasbench1shot1.one_shot_search.record import PARAMETERS, flatten_datasets
+from nasbench1shot1.one_shot_search.writer import SearchWriter
 from nasbench1shot1.probability import preferred_within
 from nasbench1shot1.recording.record import FIELDS, RecordedSearch, RecorderOptions
 from nasbench1shot1.registry import import_trusted, one_shot, one_shot_space, search_space, table_of_run, with_names

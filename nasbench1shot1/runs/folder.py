@@ -1,7 +1,10 @@
 """The files of a run's folder: their names, config.json (kind, options and facts), and the lines of metrics.jsonl."""
 
 import json
+import re
 from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -32,6 +35,30 @@ OUTSIDE = "outside_optimizer"
 only a label."""
 TRAJECTORY = "trajectory"
 """Field of a black-box study's config.json, if another program recorded the searches: what its trainings contained."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FolderView:
+    """Base class of whatever reads a folder when its attributes are used, such as records of runs."""
+
+    _given: Path
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_place", self._given.absolute())
+
+    @property
+    def folder(self) -> Path:
+        """The folder: as it was given, or absolute if that path no longer leads there."""
+        place: Path = self.__dict__["_place"]
+        return shown_path(self._given, place)
+
+
+def shown_path(given: Path, place: Path) -> Path:
+    """Return a path as it was given, or `place`, its absolute path, if the current folder has changed."""
+    with suppress(OSError):  # the current folder may have been removed
+        if given.absolute() == place:
+            return given
+    return place
 
 
 def description(kind: str, sections: Mapping[str, Mapping[str, Any]], facts: Mapping[str, Any]) -> dict[str, Any]:
@@ -135,6 +162,17 @@ def count_lines(path: Path) -> int:
         return read_bytes(path).count(b"\n")
     except FileNotFoundError:
         return 0
+
+
+def weights_path(folder: Path, epoch: int) -> Path:
+    """Return the file with the supernet's weights of an epoch in the folder of a search."""
+    return folder / WEIGHTS / f"epoch-{epoch:03d}.pt"
+
+
+def kept_weights(folder: Path) -> dict[int, Path]:
+    """Return the files with kept weights in the folder of a search by their epochs, ascending."""
+    names = {path: re.fullmatch(r"epoch-(\d+)", path.stem) for path in (folder / WEIGHTS).glob("epoch-*.pt")}
+    return dict(sorted((int(name[1]), path) for path, name in names.items() if name))
 
 
 def damaged_file_error(path: Path, why: str = "") -> DamagedFileError:

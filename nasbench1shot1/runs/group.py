@@ -3,16 +3,16 @@
 from abc import abstractmethod
 from collections.abc import Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import Any, TypeVar, overload
 
 from nasbench1shot1.ground.notebooks import Displayed
+from nasbench1shot1.runs.folder import FolderView
 from nasbench1shot1.runs.record import RunRecord
 
 R = TypeVar("R", bound=RunRecord)
 
 
-class RunGroup(Sequence[R], Displayed):
+class RunGroup(FolderView, Sequence[R], Displayed):
     """Base class of groups of runs in one folder: a sequence of the runs that have begun.
 
     Attributes:
@@ -21,7 +21,6 @@ class RunGroup(Sequence[R], Displayed):
         options: the options that all runs share.
     """
 
-    folder: Path
     seeds: tuple[int, ...]
     options: dict[str, Any]
 

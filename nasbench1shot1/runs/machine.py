@@ -138,9 +138,34 @@ def _set(attributes: Iterable[tuple[Any, str, Any]]) -> None:
 
 
 @contextmanager
+def default_modes() -> Iterator[None]:
+    """Inside the context, PyTorch has its own default dtype, default device and gradient mode.
+
+    The caller's settings are restored afterwards, even if code inside changes them.
+    """
+    import torch
+
+    before = torch.empty(0)  # has the default dtype and device
+    try:
+        _set_defaults(torch.float32, torch.device("cpu"))
+        with torch.inference_mode(False), torch.enable_grad():
+            yield
+    finally:
+        _set_defaults(before.dtype, before.device)
+
+
+def _set_defaults(dtype: "torch.dtype", device: "torch.device") -> None:
+    import torch
+
+    torch.set_default_dtype(dtype)
+    if torch.empty(0).device != device:
+        torch.set_default_device(None if device.type == "cpu" else device)  # None: the CPU, without overhead
+
+
+@contextmanager
 def computing(threads: int | None) -> Iterator[None]:
-    """Compute as runs do: with a number of CPU threads, as in `cpu_threads`, and `without_tf32`."""
-    with cpu_threads(threads), without_tf32():
+    """Compute as runs do: with CPU threads as in `cpu_threads`, `without_tf32`, and with `default_modes`."""
+    with cpu_threads(threads), without_tf32(), default_modes():
         yield
 
 

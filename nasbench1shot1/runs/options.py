@@ -50,22 +50,26 @@ class Range:
         least: the smallest value.
         most: the largest value.
         above: the value that the number must exceed, for ranges without a smallest value.
+        below: the value that the number must not reach, for ranges without a largest value.
     """
 
     least: float = -math.inf
     most: float = math.inf
     above: float = -math.inf
+    below: float = math.inf
 
     def check(self, name: str, value: float) -> None:
         """Raise InvalidInputError for a number that is out of the range, infinite or NaN."""
-        if self.least <= value <= self.most and value > self.above and abs(value) != math.inf:
+        if self.least <= value <= self.most and self.above < value < self.below and abs(value) != math.inf:
             return
-        finite = "a finite number, " if abs(value) == self.most == math.inf else ""
+        finite = "a finite number, " if abs(value) == min(self.most, self.below) == math.inf else ""
         raise InvalidInputError(f"{value_of(name)} must be {finite}{self._describe()}, not {value}")
 
     def _describe(self) -> str:
         if self.above > -math.inf:
             return f"more than {self.above:,}"
+        if self.below < math.inf:
+            return f"at least {self.least:,} and less than {self.below:,}"
         if self.most == math.inf:
             return f"at least {self.least:,}"
         if self.most == RATE.most:  # a limit of float32, not of the method

@@ -17,6 +17,7 @@ from nasbench1shot1.runs.folder import (
     ENVIRONMENT,
     METRICS,
     SUMMARY,
+    FolderView,
     as_json_line,
     count_lines,
     damaged_file_error,
@@ -37,11 +38,11 @@ NOTE = "note"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RunRecord(Displayed):
+class RunRecord(FolderView, Displayed):
     """Base class of all kinds of runs.
 
     Attributes:
-        folder: the folder of the run.
+        folder: the folder of the run, as it was given, or absolute if the current folder has changed.
         config: the fields of config.json, flat: all resolved options, and facts about the data.
         KIND: value of `kind` in config.json.
         COMMAND: the command that starts and resumes this kind of run; empty if no command does.
@@ -68,7 +69,6 @@ class RunRecord(Displayed):
     HAS_CHECKPOINTS: ClassVar[bool] = True
     IF_RECORDED: ClassVar[Mapping[str, Any]] = {}
 
-    folder: Path
     config: dict[str, Any]
 
     def __repr__(self) -> str:
@@ -184,7 +184,7 @@ class RunRecord(Displayed):
 
     @cached_property
     def lines(self) -> list[dict[str, Any]]:
-        """Return the lines of metrics.jsonl; keys are `FIELDS`.
+        """The lines of metrics.jsonl; keys are `FIELDS`.
 
         Empty before the first line is recorded. Raises DamagedFileError if a line is damaged, or if the lines of a
         finished run do not match its summary.
@@ -203,17 +203,21 @@ class RunRecord(Displayed):
         """Return whether the summary of this finished run was computed from these lines."""
         return self.are_complete(lines) and self.summary.get(DIGEST) == digest(lines)
 
-    @cached_property
+    @property
     def metrics(self) -> "pandas.DataFrame":
-        """Return a frame with a row for every line; columns are `FIELDS`, null becomes NaN."""
+        """A new data frame with a row for every line; columns are `FIELDS`, null becomes NaN."""
+        return self._metrics.copy()
+
+    @cached_property
+    def _metrics(self) -> "pandas.DataFrame":
         return self.as_frame(self.lines)
 
     def to_frame(self) -> "pandas.DataFrame":
         """Return everything that was recorded over time as a new data frame; `attrs["config"]` has the options.
 
-        For most kinds of runs, this is a copy of `metrics`.
+        For most kinds of runs, these are the rows of `metrics`.
         """
-        return self._with_options(self.metrics.copy())
+        return self._with_options(self.metrics)
 
     def _with_options(self, frame: "pandas.DataFrame") -> "pandas.DataFrame":
         frame.attrs["config"] = dict(self.config)
@@ -230,19 +234,19 @@ class RunRecord(Displayed):
 
     @property
     def is_finished(self) -> bool:
-        """Return whether the run is finished."""
+        """Whether the run is finished."""
         return (self.folder / SUMMARY).exists()
 
     @cached_property
     def summary(self) -> dict[str, Any]:
-        """Return the content of summary.json; raises UserError for a run that is not finished."""
+        """The content of summary.json; raises UserError for a run that is not finished."""
         if not self.is_finished:
             raise self.unfinished_error()
         return read_object(self.folder / SUMMARY)
 
     @cached_property
     def environment(self) -> dict[str, Any]:
-        """Return the versions, device and commit that the run was started with."""
+        """The versions, device and commit that the run was started with."""
         return read_object(self.folder / ENVIRONMENT)
 
     @property

@@ -19,6 +19,7 @@ from nasbench1shot1.runs.folder import (
     as_json_line,
     read_lines,
     read_object,
+    shown_path,
     updated_description,
 )
 from nasbench1shot1.runs.lock import FolderLock
@@ -35,7 +36,7 @@ class Resumable(Protocol):
 
     @property
     def recorded(self) -> int:
-        """Return the number of recorded lines."""
+        """The number of recorded lines."""
 
     def state_dict(self) -> dict[str, Any]:
         """Return the state for a checkpoint."""
@@ -71,10 +72,7 @@ class RunWriter(Generic[Record]):
     @property
     def shown_folder(self) -> Path:
         """The folder for screens: as it was given, or absolute if that path no longer leads there."""
-        with suppress(OSError):  # the current folder may have been removed
-            if self._given.absolute() == self.folder:
-                return self._given
-        return self.folder
+        return shown_path(self._given, self.folder)
 
     @property
     def recorded(self) -> int:

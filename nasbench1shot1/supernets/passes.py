@@ -68,7 +68,7 @@ class Mixing:
 
     @property
     def is_sampled(self) -> bool:
-        """Return whether the host draws operations, for each of which a compiled supernet would be compiled again.
+        """Whether the host draws operations, for each of which a compiled supernet would be compiled again.
 
         Allowed operations change rarely. A compiled supernet is compiled again for every change, up to PyTorch's limit.
         """

@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, alternatives, quote, unknown_name
 from nasbench1shot1.tables.checks import ORDER
-from nasbench1shot1.tables.columns import Column, Rows
+from nasbench1shot1.tables.columns import Column
 from nasbench1shot1.tables.description import MEASURED, MEMBER, find_problem_of_column
 from nasbench1shot1.tables.folder import TableFolder, table_id
+from nasbench1shot1.tables.stored_columns import Rows
 from nasbench1shot1.tables.writing import copy_of_description, with_columns
 
 RowsOf = Callable[[list[Any]], Rows]

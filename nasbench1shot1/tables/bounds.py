@@ -182,6 +182,10 @@ class BoundOptions:
         """The bounds; None without any. Raises the errors of `Bounds.from_options`."""
         return Bounds.from_options({name: getattr(self, name) for name in NAMES})
 
+    def check_bounds(self) -> None:
+        """Raise the errors of `bounds`, for example for a text that is not a bound."""
+        _ = self.bounds
+
 
 def as_bounds(given: Any, name: str) -> Bounds:
     """Return bounds that are given in Python (`GivenBounds`).

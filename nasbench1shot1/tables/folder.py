@@ -14,7 +14,7 @@ A metric may have estimates in one column and single measurements in another one
 name of a column is the name of its metric, with optional prefixes: the data set and a dot, if the table has several
 data sets; before it "halfway_" or "curve200_"; and in front of these "measured_" for measurements beside estimates, as
 in `measured_cifar10.test_accuracy`. Columns without any known value are omitted. Accuracies stored as unsigned integers
-are image counts, which `columns.MetricColumn` converts.
+are image counts, which `stored_columns.MetricColumn` converts.
 
 Checksums detect every change, but take a second for all of NAS-Bench-101. A large table is therefore opened without
 verifying them. Damage that would crash or hang the program is detected where a column is used: headers and shapes when
@@ -43,21 +43,7 @@ from nasbench1shot1.tables.checks import (
     size_of,
     verify_checksums,
 )
-from nasbench1shot1.tables.columns import (
-    STANDARD,
-    Column,
-    CurveColumn,
-    EvenColumn,
-    Floats,
-    MetricColumn,
-    Moment,
-    PlainColumn,
-    Repeat,
-    Rows,
-    StoredColumn,
-    is_run,
-    stored_column,
-)
+from nasbench1shot1.tables.columns import STANDARD, Column, Floats, Moment
 from nasbench1shot1.tables.description import (
     UNNAMED_DATASET,
     Meta,
@@ -66,6 +52,17 @@ from nasbench1shot1.tables.description import (
     matches_checksum,
     module_to_import,
     objectives,
+)
+from nasbench1shot1.tables.stored_columns import (
+    CurveColumn,
+    EvenColumn,
+    MetricColumn,
+    PlainColumn,
+    Repeat,
+    Rows,
+    StoredColumn,
+    is_run,
+    stored_column,
 )
 
 FORMAT = 1

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nasbench1shot1.benchmark import Benchmark, benchmarks, load
-from nasbench1shot1.ground.errors import InvalidInputError, UserError
-from nasbench1shot1.ground.files import open_regular, sha256
+from nasbench1shot1.ground.errors import InvalidInputError
+from nasbench1shot1.ground.files import open_regular, read_error, sha256
 from nasbench1shot1.tables.description import Meta
 from nasbench1shot1.tables.folder import Columns
 
@@ -162,9 +162,7 @@ class Source:
                     self.update(block)
                     progress("computing its SHA-256", self.read / self.size)
         except OSError as error:
-            raise UserError(
-                f"cannot read {self.path} ({error.strerror or error}): check the path and its permissions"
-            ) from error
+            raise read_error(self.path, error) from error
 
     def describe(self, records: int, known: bool = False) -> dict[str, Any]:
         """Return the field `source` of a table's description; call this after reading the source.
@@ -223,7 +221,7 @@ def compact(values: NDArray[np.float64], images: int | None = None) -> tuple[NDA
     Returns:
         The array and its description. Accuracies are uint16 image counts with `{"images": …}` if possible, and with
         `"rounded": "float32"` if the source's quotients are float32, as TensorFlow's are. Other values are float32 if
-        that is exact, else float64. `tables.columns` reads all of these.
+        that is exact, else float64. `tables.stored_columns` reads all of these.
     """
     if images is not None and (found := _counts(values, images)):
         return found

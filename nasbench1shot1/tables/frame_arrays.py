@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nasbench1shot1.ground.errors import InvalidInputError, alternatives
-from nasbench1shot1.tables.columns import Column, Floats, stored_counts, to_counts
+from nasbench1shot1.tables.columns import Column, Floats
 from nasbench1shot1.tables.formats import compact
 from nasbench1shot1.tables.frame_keys import OF_MEANS, Trainings, cell_error
 from nasbench1shot1.tables.frame_metrics import NewColumn
+from nasbench1shot1.tables.stored_columns import stored_counts, to_counts
 from nasbench1shot1.tables.to_frame import REPEAT, SEED
 
 _Places = NDArray[np.int64]

@@ -14,10 +14,10 @@ from nasbench1shot1.choices import architecture_in, as_number, identifiers
 from nasbench1shot1.configurable import values_of_hyperparameters
 from nasbench1shot1.ground.errors import InvalidInputError, alternatives, quote, shorten
 from nasbench1shot1.space import SearchSpace
-from nasbench1shot1.tables.columns import Rows
 from nasbench1shot1.tables.description import DATASET_NAME
 from nasbench1shot1.tables.folder import Columns
 from nasbench1shot1.tables.keys import RowKeys
+from nasbench1shot1.tables.stored_columns import Rows
 from nasbench1shot1.tables.to_frame import ARCHITECTURE, DATASET, EPOCHS, MEAN, REPEAT, SEED
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from nasbench1shot1.ground.errors import UserError
 from nasbench1shot1.ground.files import reason
-from nasbench1shot1.tables.columns import to_counts
+from nasbench1shot1.tables.stored_columns import to_counts
 
 _BLOCK = 2**22
 

@@ -17,8 +17,8 @@ from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.space import SearchSpace
-from nasbench1shot1.tables.columns import Rows
 from nasbench1shot1.tables.keys import Item, KeyColumn, RowKeys, wrong_benchmark_error
+from nasbench1shot1.tables.stored_columns import Rows
 
 
 class IndexKeys(RowKeys):

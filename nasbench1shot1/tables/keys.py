@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError
 from nasbench1shot1.space import SearchSpace
-from nasbench1shot1.tables.columns import Rows
+from nasbench1shot1.tables.stored_columns import Rows
 
 Item = Any
 """What can be looked up: an architecture, or anything else that the table's row keys accept, such as a cell, its

@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 
 from nasbench1shot1.ground.errors import OutOfDomainError, unknown_name
 from nasbench1shot1.ground.text import counted
-from nasbench1shot1.tables.columns import STANDARD, Column, Moment, PlainColumn, Repeat, Rows, is_run
+from nasbench1shot1.tables.columns import STANDARD, Column, Moment
 from nasbench1shot1.tables.description import fidelity
 from nasbench1shot1.tables.folder import Metric, TableFolder
 from nasbench1shot1.tables.keys import RowKeys
+from nasbench1shot1.tables.stored_columns import PlainColumn, Repeat, Rows, is_run
 
 Values = Any  # a float for one architecture; an array for several architectures or for all repeats
 

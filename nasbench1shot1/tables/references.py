@@ -11,10 +11,11 @@ from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError, al
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.space import SearchSpace
 from nasbench1shot1.tables.bounds import Bounds, Limit, not_a_cost_error
-from nasbench1shot1.tables.columns import STANDARD, Column, Moment, Rows
+from nasbench1shot1.tables.columns import STANDARD, Column, Moment
 from nasbench1shot1.tables.description import MEMBER, benchmark_of
 from nasbench1shot1.tables.folder import TableFolder
 from nasbench1shot1.tables.keys import RowKeys
+from nasbench1shot1.tables.stored_columns import Rows
 
 Reference = Literal["present"]
 """Values of the option `reference`: "present" uses the best of the networks of which the table has values."""

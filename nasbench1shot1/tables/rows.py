@@ -20,12 +20,13 @@ from nasbench1shot1.space import SearchSpace
 from nasbench1shot1.tables.added_column import with_added_column
 from nasbench1shot1.tables.bounds import Bounds, GivenBounds, as_bounds
 from nasbench1shot1.tables.checks import keys_of
-from nasbench1shot1.tables.columns import Column, Rows
+from nasbench1shot1.tables.columns import Column
 from nasbench1shot1.tables.description import Meta, Objective, benchmark_of, objectives
 from nasbench1shot1.tables.folder import TableFolder, table_id, verify_folder
 from nasbench1shot1.tables.keys import Item, as_list, is_item
 from nasbench1shot1.tables.metrics import Metrics as Metrics
 from nasbench1shot1.tables.references import Coverage, References
+from nasbench1shot1.tables.stored_columns import Rows
 from nasbench1shot1.tables.writing import make_checked_folder, without_checksums, write_table
 
 if TYPE_CHECKING:
@@ -335,6 +336,7 @@ class TableRows(Displayed):
         """Return a table that shares this one's columns and knows the rows of one more space."""
         other = type(self)(self._folder)
         other.__dict__["keys"] = self.keys  # avoids computing the index of encodings twice
+        other.datasets = self.datasets
         other._coverage, other.spaces = coverage, tuple(dict.fromkeys((*self.spaces, coverage.space)))
         return other
 

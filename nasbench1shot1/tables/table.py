@@ -1,10 +1,11 @@
 """The table: measured or estimated performance of every network, looked up in microseconds."""
 
+import copy
 import math
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +26,7 @@ from nasbench1shot1.ground.errors import (
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.space import SearchSpace
 from nasbench1shot1.tables.bounds import SIZE, Bounds, GivenBounds, Limit, as_bounds
-from nasbench1shot1.tables.columns import STANDARD, Column, Moment, Run, StoredColumn, choose_repeat
+from nasbench1shot1.tables.columns import STANDARD, Column, Moment
 from nasbench1shot1.tables.description import Objective, fidelity
 from nasbench1shot1.tables.folder import Metric, TableFolder, open_folder
 from nasbench1shot1.tables.keys import Item, as_list, is_item
@@ -34,6 +35,7 @@ from nasbench1shot1.tables.metrics import to_python
 from nasbench1shot1.tables.names import bundled_tables, find_table, folder_of
 from nasbench1shot1.tables.references import PRESENT, Coverage, Reference
 from nasbench1shot1.tables.rows import TableRows
+from nasbench1shot1.tables.stored_columns import Run, StoredColumn, choose_repeat
 
 _ACCURACIES = ("validation_accuracy", "test_accuracy")
 
@@ -61,7 +63,18 @@ class Table(TableRows):
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
         """Let another process open the folder again: columns are copied only if they are in memory."""
         opened = (Table, self._folder) if self._place is None else (load_table, str(self._place))
-        return _reopen, (*opened, self._coverage)
+        return _reopen, (*opened, self._coverage, self.datasets)
+
+    def of_dataset(self, dataset: str | None = None) -> Self:
+        """Return a table that shares this one's columns and `id`, and knows only one of its data sets.
+
+        Its functions need no `dataset`. By default, it is the table's only data set.
+
+        Raises InvalidInputError for an unknown data set, or if none is given and the table has several.
+        """
+        other = copy.copy(self)
+        other.datasets = (self._dataset(dataset),)
+        return other
 
     # Queries ---------------------------------------------------------------------------------------------------
 
@@ -536,9 +549,10 @@ class Table(TableRows):
         )
 
 
-def _reopen(open_: Callable[[Any], Table], place: Any, coverage: Coverage | None) -> Table:
+def _reopen(open_: Callable[[Any], Table], place: Any, coverage: Coverage | None, datasets: tuple[str, ...]) -> Table:
     """Return a table in another process."""
     table = open_(place)
+    table.datasets = datasets
     return table if coverage is None else table.with_coverage(coverage)
 
 

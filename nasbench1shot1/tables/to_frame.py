@@ -25,10 +25,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from nasbench1shot1.tables.columns import Column, Floats, MetricColumn, Moment, stored_column
+from nasbench1shot1.tables.columns import Column, Floats, Moment
 from nasbench1shot1.tables.description import MEASURED, Meta, MetricNames, without_content
 from nasbench1shot1.tables.folder import TableFolder
 from nasbench1shot1.tables.keys import RowKeys
+from nasbench1shot1.tables.stored_columns import MetricColumn, stored_column
 
 if TYPE_CHECKING:
     import pandas

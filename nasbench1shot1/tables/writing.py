@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, quote, shorten
-from nasbench1shot1.ground.files import atomic_folder, atomic_write, check_writable, sha256, write_json
+from nasbench1shot1.ground.files import atomic_folder, atomic_write, check_replaceable, sha256, write_json
 from nasbench1shot1.ground.folder_swap import read_consistently
 from nasbench1shot1.tables.checks import ORDER, check_columns, check_identity, keys_of
 from nasbench1shot1.tables.columns import STANDARD
@@ -24,7 +24,7 @@ from nasbench1shot1.tables.keys import RowKeys
 
 def check_target(folder: Path) -> None:
     """Raise the errors that `write_table` would raise for a folder, before the table is computed."""
-    check_writable(folder)
+    check_replaceable(folder)
     if not folder.resolve().parent.is_dir():
         return
     if read_consistently(folder, _is_foreign):

@@ -16,8 +16,8 @@ from nasbench1shot1.black_box_search.options import BlackBoxConfig
 from nasbench1shot1.black_box_search.record import BlackBoxStudy
 from nasbench1shot1.ground.errors import InvalidInputError, UserError, quote, shorten
 from nasbench1shot1.ground.files import as_path, read_text
+from nasbench1shot1.ground.plugins import require_package
 from nasbench1shot1.ground.text import counted
-from nasbench1shot1.proposers.configurations import require_extra
 from nasbench1shot1.registry import search_space
 from nasbench1shot1.space import SearchSpace
 from nasbench1shot1.tables.frame_files import is_frame_file, read_frame
@@ -218,7 +218,7 @@ def _known() -> str:
 
 def _optuna(file: Path) -> Runs:
     """Read an Optuna storage from a copy, because opening the storage may write to it."""
-    require_extra("optuna", "nb.study_from")
+    require_package("optuna", "nb.study_from", extra="tune")
     from optuna.storages import JournalStorage, RDBStorage
     from optuna.storages.journal import JournalFileBackend
 

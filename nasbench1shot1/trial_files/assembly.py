@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 
 from nasbench1shot1.ground.errors import InvalidInputError, alternatives, quote
 from nasbench1shot1.ground.files import reason
-from nasbench1shot1.tables.columns import Column, standard, stored_counts, to_counts
+from nasbench1shot1.tables.columns import Column, standard
 from nasbench1shot1.tables.description import MEMBER, Meta, exact_entry
 from nasbench1shot1.tables.folder import Columns
 from nasbench1shot1.tables.formats import compact
 from nasbench1shot1.tables.growing_column import GrowingColumn
+from nasbench1shot1.tables.stored_columns import stored_counts, to_counts
 from nasbench1shot1.trial_files.description import LATENCY, METRICS, TIMES, Trainings
 from nasbench1shot1.trial_files.trial import read_trial
 

@@ -20,6 +20,7 @@ from nasbench1shot1.ground.errors import (
     quoted_option,
 )
 from nasbench1shot1.ground.files import PACKAGE_DATA, as_path, atomic_write, blocked_error, read_json, read_text, reason
+from nasbench1shot1.ground.plugins import require_package
 from nasbench1shot1.one_shot_search.options import SearchOptions, search_options
 from nasbench1shot1.proposers.configurations import as_python
 
@@ -145,10 +146,9 @@ def _open(named: str) -> "ConfigurationSpace":
 
 
 def _read_yaml(path: Path) -> Any:
-    try:
-        import yaml
-    except ImportError as error:
-        raise UserError(f"reading {path} needs PyYAML: run pip install pyyaml, or use a JSON file") from error
+    require_package("yaml", f"reading {path}", install="run pip install pyyaml, or use a JSON file")
+    import yaml
+
     try:
         return yaml.safe_load(read_text(path))
     except (OSError, ValueError, yaml.YAMLError) as error:

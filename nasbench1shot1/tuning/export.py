@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.ground.errors import InvalidInputError, UserError, option
 from nasbench1shot1.ground.files import as_path, atomic_write, check_writable
+from nasbench1shot1.ground.plugins import require_package
 from nasbench1shot1.one_shot_search.record import open_search
 from nasbench1shot1.proposers.configurations import ConfigurationId, as_python, parse_id
 from nasbench1shot1.runs.folder import CONFIG, CONFIG_SPACE, ENVIRONMENT, SUBMISSIONS, damaged_file_error
@@ -243,7 +244,7 @@ def optuna_distributions(space: "ConfigurationSpace") -> "dict[str, BaseDistribu
 def _distribution(hyperparameter: Any) -> "BaseDistribution":
     import ConfigSpace.hyperparameters as kinds
 
-    import_optuna()
+    require_package("optuna", "the export to Optuna", extra="tune")
     from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
     match hyperparameter:
@@ -267,11 +268,3 @@ def _distribution(hyperparameter: Any) -> "BaseDistribution":
 
 def _is_log(hyperparameter: Any) -> bool:
     return bool(getattr(hyperparameter, "log", False))
-
-
-def import_optuna() -> None:
-    """Import Optuna; raises UserError if it is not installed."""
-    try:
-        import optuna  # noqa: F401
-    except ImportError as error:
-        raise UserError("this needs Optuna: in a checkout, run pip install '.[tune]'") from error

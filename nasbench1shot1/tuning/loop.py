@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from nasbench1shot1.ground.errors import UserError
+from nasbench1shot1.ground.plugins import require_package
 from nasbench1shot1.jobs.job import Ended, Workers
 from nasbench1shot1.jobs.pool import TICK_EVERY, Pool
 from nasbench1shot1.proposers.bracket_proposer import BracketProposer, Proposal
@@ -21,7 +22,6 @@ from nasbench1shot1.proposers.configurations import (
     ConfigurationGenerator,
     ConfigurationId,
     RandomGenerator,
-    require_extra,
     to_python_scalars,
 )
 from nasbench1shot1.runs.folder import damaged_file_error
@@ -88,7 +88,7 @@ def _generator(tuner: Tuner, space: "ConfigurationSpace", seed: int) -> Configur
         from nasbench1shot1.proposers.bohb import BohbGenerator
 
         return BohbGenerator(space, seed)
-    require_extra("smac")
+    require_package("smac", "tuning", extra="tune")
     from nasbench1shot1.proposers.smac import SmacGenerator
 
     return SmacGenerator(space, seed)

@@ -184,21 +184,21 @@ class Study(RunRecord):
             raise damaged_file_error(self.folder / SUBMISSIONS, f"it lacks the configuration {identity}")
         return self.configurations[identity]
 
-    @cached_property
+    @property
     def observations(self) -> "pandas.DataFrame":
-        """A frame with a row per observation: the columns `FIELDS`, then one per hyperparameter.
+        """A new data frame with a row per observation: the columns `FIELDS`, then one per hyperparameter.
 
         The hyperparameters' columns are NaN where a hyperparameter is not active.
         """
         import pandas
 
-        names = list(self.config_space)
-        rows = [self.configuration(identity) for identity in self.metrics["configuration_id"]]
-        return pandas.concat([self.metrics, pandas.DataFrame(rows, columns=names, index=self.metrics.index)], axis=1)
+        frame, names = self.metrics, list(self.config_space)
+        rows = [self.configuration(identity) for identity in frame["configuration_id"]]
+        return pandas.concat([frame, pandas.DataFrame(rows, columns=names, index=frame.index)], axis=1)
 
     def to_frame(self) -> "pandas.DataFrame":
-        """Return `observations` as a new data frame; `attrs["config"]` has the options."""
-        return self._with_options(self.observations.copy())
+        """Return `observations`; `attrs["config"]` has the options."""
+        return self._with_options(self.observations)
 
     def run(self, number: int) -> Run:
         """Open the search of an observation; raises InvalidInputError if it diverged before its first epoch."""

@@ -13,6 +13,7 @@ from nasbench1shot1.evaluator import Judge
 from nasbench1shot1.ground.arguments import options_by_keyword
 from nasbench1shot1.ground.errors import InvalidInputError, option
 from nasbench1shot1.ground.files import picture_name
+from nasbench1shot1.ground.plugins import require_package
 from nasbench1shot1.jobs.job import Ended
 from nasbench1shot1.jobs.pool import WorkerOptions
 from nasbench1shot1.one_shot_search.memory import check_fits
@@ -24,7 +25,7 @@ from nasbench1shot1.one_shot_search.options import (
     table_of_search,
 )
 from nasbench1shot1.phases import Phase, check_phases, first_moved_epoch
-from nasbench1shot1.proposers.configurations import format_id, parse_id, require_extra
+from nasbench1shot1.proposers.configurations import format_id, parse_id
 from nasbench1shot1.registry import (
     check_importable,
     check_recorded_names,
@@ -99,7 +100,7 @@ def tune(
             are kept, and the study can be resumed.
         RunStoppedError: Ctrl-C; it names the folder to resume.
     """
-    require_extra("hpbandster")
+    require_package("hpbandster", "tuning", extra="tune")
     named = {} if optimizer is None else {"optimizer": optimizer_name(optimizer)}
     given = with_names({**named, **options})
     check_importable(str(given.get("space")), "space")

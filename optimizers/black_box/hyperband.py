@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.black_box_optimizer import Query
+from nasbench1shot1.ground.plugins import require_package
 from nasbench1shot1.hyperparameters import Hyperparameters
 from nasbench1shot1.optimizers.black_box.trials import TrialOptimizer
 from nasbench1shot1.proposers.brackets import EndlessBrackets, Plan
-from nasbench1shot1.proposers.configurations import require_extra
 from nasbench1shot1.runs.options import Range
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class Hyperband(TrialOptimizer):
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
-        require_extra("hpbandster", type(self).__name__)
+        require_package("hpbandster", type(self).__name__, extra="tune")
         from nasbench1shot1.proposers.bracket_proposer import BracketProposer
 
         self._proposer = BracketProposer(self.plan(), self.generator())

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 from nasbench1shot1.black_box_optimizer import Query
+from nasbench1shot1.ground.plugins import require_package
 from nasbench1shot1.optimizers.black_box.trials import EncodedHyperparameters, TrialOptimizer
-from nasbench1shot1.proposers.configurations import require_extra
 from nasbench1shot1.runs.options import Range
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class SMAC(TrialOptimizer):
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
-        require_extra("smac", "SMAC")
+        require_package("smac", "SMAC", extra="tune")
         from nasbench1shot1.proposers.smac import AskTellFacade
 
         own = self.hyperparameters

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from nasbench1shot1.black_box_optimizer import Query
 from nasbench1shot1.ground.errors import InvalidInputError
+from nasbench1shot1.ground.plugins import require_package
 from nasbench1shot1.optimizers.black_box.trials import EncodedHyperparameters, TrialOptimizer
-from nasbench1shot1.proposers.configurations import require_extra, without_order
+from nasbench1shot1.proposers.configurations import without_order
 from nasbench1shot1.runs.options import Range
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ class TPE(TrialOptimizer):
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
-        require_extra("optuna", "TPE")
+        require_package("optuna", "TPE", extra="tune")
         own, seed = self.hyperparameters, int(self.rng.integers(2**32))
         self._encoding = self.space.encoding(own.encoding)
         self._choices = distributions(without_order(self._encoding.configuration_space()))

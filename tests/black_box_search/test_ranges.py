@@ -183,8 +183,10 @@ def test_only_ranges_of_the_same_study_are_joined(tmp_path: Path, whole: nb.Blac
     with refuses(nb.InvalidInputError, "study"):
         nb.BlackBoxStudy.join([])
     again = study(tmp_path / "again", first_repeat=19, repeats=1)
-    with refuses(nb.DamagedFileError, 19):
-        nb.BlackBoxStudy.join([whole, again]).lines  # noqa: B018
+    with refuses(nb.InvalidInputError, 19, whole.folder, again.folder, options="first_repeat"):
+        nb.BlackBoxStudy.join([again, whole])
+    with refuses(nb.InvalidInputError, 0, whole.folder, options="first_repeat"):
+        nb.BlackBoxStudy.join([whole, whole.folder])
     with refuses(nb.InvalidInputError, whole.folder):
         nb.compare([nb.BlackBoxStudy.join([whole]), whole])
 

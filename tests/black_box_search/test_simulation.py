@@ -118,6 +118,18 @@ def test_anything_but_a_query_is_refused(query: object, values: str) -> None:
         searched([query])  # type: ignore[list-item]
 
 
+class SingleBudget(ScriptedProposals):
+    """Declares only its largest budget."""
+
+    used_budgets = (108,)
+
+
+def test_a_query_of_a_budget_that_the_optimizer_does_not_declare_is_refused() -> None:
+    with refuses(nb.InvalidInputError, "SingleBudget", "36 epochs", "108", "`used_budgets`"):
+        simulate(SingleBudget([Query(S1[0], 36)]), known(RESULTS), Limits())
+    assert simulate(SingleBudget([A]), known(RESULTS), Limits()).evaluations == 1
+
+
 @settings(max_examples=60, deadline=None)
 @given(
     costs=st.lists(st.integers(0, 1000), min_size=1, max_size=30),

@@ -99,6 +99,14 @@ def test_a_continuation_without_a_repeat_at_two_budgets_is_refused(tmp_path: Pat
     assert nb.objective(**{**given, "dataset": "cifar10"}).remaining == 2  # its results at 12 epochs are means
 
 
+@pytest.mark.parametrize("epochs", [108, 4])
+def test_a_continuation_by_a_method_with_a_single_budget_is_refused(tmp_path: Path, epochs: int) -> None:
+    given: dict[str, Any] = {"space": "s1", "repeats": 1, "evaluations": 2, "continuation": True}
+    with refuses(nb.InvalidInputError, "random", f"{epochs} epochs", options="continuation"):
+        nb.black_box("random", epochs=epochs, out=tmp_path / "study", **given)
+    assert not (tmp_path / "study").exists()
+
+
 def test_one_cell_with_a_repeat_at_two_budgets_suffices_for_a_continuation() -> None:
     accuracies = three_repeats().values("validation_accuracy", 36)[:, None, :].repeat(len(BUDGETS), axis=1)
     accuracies[:, :3, 1:] = np.nan

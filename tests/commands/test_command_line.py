@@ -134,7 +134,7 @@ def test_ctrl_c_exits_cleanly_and_the_run_can_be_resumed(tmp_path):
         (["search", "--seeds", "5-"], "--seeds 5- 0-5 1,3,8"),
         (["search", "--seeds", "0-99999999999999"], "--seeds 10,000"),
         (["search", "--seeds", "0-1", "--seed", "5", "--scale", "quick"], "--seeds --seed"),
-        (["search", "--seeds", "0-1", "--resume", "nowhere"], "--resume --seeds"),
+        (["search", "--seeds", "0-1", "--resume", "nowhere"], "--resume seed --seeds"),
         (["search", "--resume", "nowhere"], "'nowhere'"),
         (["search", "--resume", "nowhere", "--workers", "2"], "'nowhere'"),
         (["blackbox", "--overwrite"], "--overwrite --allow-module"),

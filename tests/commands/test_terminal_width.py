@@ -5,16 +5,18 @@ import os
 import pty
 import sys
 import termios
+from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
 
 import compared_runs as make
 import pytest
 from rich.console import Console
+from rich.table import Table
 
 from nasbench1shot1.cli import main
 from nasbench1shot1.ground.terminal import print_line, terminal_width, wrap_text
-from nasbench1shot1.ground.text import line_printer, print_to_stderr
+from nasbench1shot1.ground.text import line_printer, print_table, print_to_stderr
 from nasbench1shot1.tuning.screen import HEADING, ROW
 
 TEXT = "a sentence that is wider than the terminal"
@@ -72,13 +74,39 @@ def test_a_screen_fits_80_columns(line: str, tmp_path: Path, monkeypatch: pytest
     assert [text for text in shown if len(text) > 80 and " " in text.strip()] == []
 
 
-@pytest.mark.parametrize("line", [f"query {TOPOLOGY}", "space s1"])
+NARROW = [f"query {TOPOLOGY}", "space s1", "table info", "compare group study"]
+
+
+@pytest.mark.parametrize("line", NARROW)
+@pytest.mark.parametrize("columns", [20, 40])
 def test_a_narrow_terminal_shows_whole_names_and_values(
-    line: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    line: str, columns: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", str(columns))
+    if "group" in line:
+        make.group(Path("group"), [(3, 2), (6, 5)])
+        make.black_box(Path("study"))
     main(line.split())
     assert "…" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("columns", range(14, 70))
+@pytest.mark.parametrize("no_wrap", [False, True])
+def test_no_column_of_a_table_is_cut(columns: int, no_wrap: bool) -> None:
+    """Neither a name, nor a number, nor a whole column is lost, and words stay whole if they fit."""
+    table = Table()
+    for heading in ("label", "n", "mean [range]", "median"):
+        table.add_column(heading, no_wrap=no_wrap)
+    table.add_row("regularized-evolution", "500", "1.082 [0.529, 1.635]", "1.048")
+    console = Console(file=(shown := io.StringIO()), width=columns, markup=False)
+    print_table(table, console)
+    found = Counter(character for character in shown.getvalue() if character.isalnum())
+    cells = "".join(str(cell) for of in table.columns for cell in (of.header, *of.cells))
+    assert found == Counter(filter(str.isalnum, cells))
+    assert max(map(len, shown.getvalue().splitlines())) <= columns
+    if columns >= 55 or (columns >= 50 and not no_wrap):
+        assert "regularized-evolution" in shown.getvalue() and "1.048" in shown.getvalue()
 
 
 def test_rows_of_a_study_fit_80_columns_and_their_heading() -> None:

@@ -1,5 +1,6 @@
 """docs/own_optimizer.md: a method outside the package is installed, searched with and refused."""
 
+import io
 import os
 import re
 import shlex
@@ -10,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 import warm_process
@@ -236,6 +238,57 @@ def test_an_error_names_the_method_that_returned_another_type(method, result, wo
         evaluate(state, 1)
         phase_and_structure(state)
         state.state_dict()
+
+
+def test_an_error_names_the_method_that_prefers_an_architecture_of_another_space():
+    state, other = tiny_state(optimizer="darts"), nb.search_space("s3")[7]
+    state.method.__class__ = type("Mine", (DARTS,), {"architecture": lambda self: other})
+    with refuses(nb.InvalidInputError, "Mine.architecture()", f"'{other}'", f"not in {state.method.space.name}"):
+        evaluate(state, 0)
+
+
+def test_an_error_names_a_frozen_weight_that_does_not_exist():
+    state = tiny_state(optimizer="darts")
+    state.method.__class__ = type("Mine", (DARTS,), {"frozen_weights": lambda self: ["nope"]})
+    with refuses(nb.InvalidInputError, "Mine.frozen_weights()", "nope"):
+        train_epoch(state, 1, SilentReporter())
+
+
+@pytest.mark.parametrize(
+    ("method", "entry", "place", "value"),
+    [
+        ("state_dict", {"best": np.float64(3)}, "['best']", "np.float64(3.0)"),
+        ("state_dict", {"seen": [(0, np.zeros(2))]}, "['seen'][0][1]", "array([0., 0.])"),
+        ("state_dict", {"seen": {np.int64(3): 1}}, "['seen']", "np.int64(3)"),
+        ("structure", {"share": torch.tensor(1.0)}, "['share']", "tensor(1.)"),
+        ("structure", {"share": [np.float32(0.5)]}, "['share'][0]", "np.float32(0.5)"),
+        ("structure", {"share": {(1, 2): 0.5}}, "['share']", "(1, 2)"),
+        ("structure", {"share": float("nan")}, "['share']", "nan"),
+    ],
+)
+def test_an_error_names_what_a_run_cannot_store(method, entry, place, value):
+    state = tiny_state(optimizer="darts")
+    state.method.__class__ = type("Mine", (DARTS,), {method: lambda self: {**getattr(DARTS, method)(self), **entry}})
+    with refuses(nb.InvalidInputError, f"Mine.{method}(){place}", value):
+        phase_and_structure(state)
+        state.state_dict()
+
+
+def test_a_state_may_have_all_that_checkpoints_restore():
+    found = {
+        "n": None,
+        "t": (1, 2.5),
+        "text": "a",
+        3: {True: b"x"},
+        "of": {1, 2},
+        "d": torch.float32,
+        "p": torch.nn.Parameter(torch.ones(1)),
+    }
+    state = tiny_state(optimizer="darts")
+    state.method.__class__ = type("Mine", (DARTS,), {"state_dict": lambda self: found})
+    assert state.method.state_dict() is found
+    torch.save(found, buffer := io.BytesIO())
+    assert torch.load(io.BytesIO(buffer.getvalue()), weights_only=True).keys() == found.keys()
 
 
 class FailingInEpoch2(DARTS):

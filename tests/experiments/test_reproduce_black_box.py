@@ -336,6 +336,6 @@ def test_a_missing_package_of_any_optimizer_is_found_before_the_timing(tmp_path,
     jobs = planned("nas101-figure7", tmp_path, scale="quick")
     assert "bohb" in {job.options["optimizer"] for job in jobs[1:]}
     _check_data(jobs, SimpleNamespace(call=call))
-    monkeypatch.setattr("nasbench1shot1.proposers.configurations.find_spec", lambda name: None)
+    monkeypatch.setattr("nasbench1shot1.ground.plugins.find_spec", lambda name: None)
     with refuses(nb.UserError, "hpbandster", "[tune]"):
         _check_data(jobs, SimpleNamespace(call=call))

@@ -190,6 +190,20 @@ def test_the_labels_of_cells_are_readable_and_equally_large(learns, space):
         assert given is not None or 0.73 * min(sizes) * figure.dpi / 72 > 9, "digits are 0.73 em high"
 
 
+def test_cells_are_drawn_without_weights_if_a_space_has_other_shapes():
+    space, rng = nb.search_space("nb201"), np.random.default_rng(0)
+    run = Mock(spec=SearchRecord, architectures=[space[0], space[9930]], reading_note="")
+    run.config = {"optimizer": "darts", "space": "mine", "seed": 0, "table_id": "T", "dataset": "cifar10"}
+    run.lines = [{"test_regret": 0.1, "test_measured": True}] * 2
+    run.metrics = pandas.DataFrame(run.lines)
+    run.architecture_parameters = {"operations": rng.normal(size=(2, 6, 3))}
+    run.mixing_weights_of = lambda epochs: {epoch: {"operations": np.full((6, 3), 1 / 3)} for epoch in epochs}
+    figure = nb.draw_cells(run)[0].get_figure(root=True)
+    assert "grey: not on a path from input to output" in figure.caption and "Λ" not in figure.caption
+    labels = [text.get_text() for axes in figure.axes for text in axes.texts]
+    assert "nor_conv_3x3" in labels and not any("0." in label for label in labels)
+
+
 def test_a_picture_of_chains_is_not_too_tall():
     chain = nb.Architecture.parse("nb101:0|1|2|3|4|5:" + ",".join(["conv3x3"] * 5))
     run = Mock(spec=SearchRecord, architectures=[chain] * 2, architecture_parameters={}, reading_note="")

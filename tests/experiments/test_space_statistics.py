@@ -1,5 +1,7 @@
 """Each analysis on the real sample, on tables with known answers, and on invalid input."""
 
+import pickle
+
 import networkx
 import numpy as np
 import pandas
@@ -571,6 +573,50 @@ def test_a_drawing_takes_the_options_of_its_analysis(retrained):
         name, data, options = wrong
         with pytest.raises(InvalidInputError, match=field):
             nb.draw_statistics(name, data, **options)
+
+
+@pytest.fixture(scope="module")
+def on_two_data_sets(retrained):
+    cifar10 = retrained.to_frame()
+    birds = cifar10.assign(dataset="birds", train_accuracy=np.nan)
+    for metric in ("validation_accuracy", "test_accuracy"):
+        birds[metric] **= 2
+    frame = pandas.concat([cifar10, birds], ignore_index=True)
+    frame.attrs = {}
+    return nb.table_from_frame(frame, space=nb.search_space("nb101"), reference="present")
+
+
+@pytest.mark.parametrize("name", sorted(ANALYSES))
+def test_an_analysis_of_one_of_two_data_sets_is_that_of_its_table(name, retrained, on_two_data_sets):
+    found, alone = ANALYSES[name].run(on_two_data_sets, dataset="cifar10"), ANALYSES[name].run(retrained)
+    pandas.testing.assert_frame_equal(found, alone)
+    assert found.attrs["quantity"] == f"{alone.attrs['quantity']} on cifar10"
+    assert found.attrs["table"] == on_two_data_sets.id
+    frame = ANALYSES[name].run(on_two_data_sets, dataset="birds")
+    assert not frame.equals(found) or name == "top-volume"
+    assert "on birds, measured:" in " ".join(caption(frame.attrs).split())
+    with refuses(InvalidInputError, "birds", options="dataset"):
+        nb.draw_statistics(name, on_two_data_sets)
+
+
+def test_a_table_of_one_data_set_keeps_it(on_two_data_sets):
+    birds = on_two_data_sets.of_dataset("birds")
+    copied = pickle.loads(pickle.dumps(birds))  # noqa: S301
+    for table in (birds, copied, copied.covering(nb.search_space("nb101-5v"), present=True)):
+        assert (table.id, table.datasets) == (on_two_data_sets.id, ("birds",))
+        assert np.array_equal(table.values("test_accuracy"), on_two_data_sets.values("test_accuracy", None, "birds"))
+    assert set(on_two_data_sets.datasets) == {"birds", "cifar10"}
+    with refuses(InvalidInputError, "bird", "birds"):
+        nb.draw_statistics("cost", on_two_data_sets, dataset="bird")
+
+
+@pytest.mark.parametrize("name", ["cost", "mini-against-full"])
+def test_sizes_of_cells_may_be_missing(name, retrained):
+    frame = retrained.to_frame().drop(columns="trainable_parameters")
+    frame.attrs = {}
+    without = nb.table_from_frame(frame, space=nb.search_space("nb101"), reference="present")
+    with refuses(OutOfDomainError, without.id):
+        nb.draw_statistics(name, without)
 
 
 def test_a_distance_with_a_single_cell_says_so(retrained):

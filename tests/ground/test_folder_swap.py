@@ -5,14 +5,15 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from refusals import refuses
 
 from nasbench1shot1.ground import folder_swap
-from nasbench1shot1.ground.errors import DamagedFileError, UserError
-from nasbench1shot1.ground.files import atomic_folder, read_json
+from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, UserError
+from nasbench1shot1.ground.files import atomic_folder, check_replaceable, read_json
 from nasbench1shot1.ground.folder_swap import read_consistently, recover_folder, temporary_sibling
 
 ONE_STEP = pytest.param(True, id="one-step")
@@ -57,6 +58,9 @@ def write(folder: Path, text: str) -> None:
     with atomic_folder(folder) as beside:
         for name in "abc":
             (beside / name).write_text(text)
+
+
+REPLACE: tuple[Callable[[Path], None], ...] = (check_replaceable, lambda folder: write(folder, "new"))
 
 
 def read(folder: Path) -> str:
@@ -111,6 +115,44 @@ def test_the_folder_exists_at_every_moment_of_a_swap(tmp_path: Path, monkeypatch
     monkeypatch.setattr(Path, "rename", lambda *_: pytest.fail("two renames leave a moment between them"))
     write(tmp_path / "kept", "new")
     assert read(tmp_path / "kept") == "new"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such permissions")
+@pytest.mark.parametrize("in_one_step", [ONE_STEP, TWO_RENAMES])
+def test_a_folder_that_is_replaced_keeps_its_permissions_and_group(
+    tmp_path: Path, in_one_step: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not in_one_step:
+        monkeypatch.setattr(folder_swap, "_try_exchange", lambda new, folder: False)
+    shared = tmp_path / "kept"
+    shared.mkdir()
+    group = 12_345 if os.getuid() == 0 else shared.stat().st_gid
+    os.chown(shared, -1, group)
+    shared.chmod(0o2770)
+    write(shared, "new")
+    about = shared.stat()
+    assert (about.st_mode & 0o7777, about.st_gid) == (0o2770, group)
+    assert (shared / "a").stat().st_gid == group, "its files inherit the group"
+
+
+@pytest.mark.parametrize("current", ["kept", "kept/below"])
+def test_the_current_folder_is_not_replaced(tmp_path: Path, current: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "kept" / "below").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / current)
+    for replace in REPLACE:
+        with refuses(InvalidInputError, f"'{tmp_path / 'kept'}'", "current folder"):
+            replace(tmp_path / "kept")
+    write(tmp_path / "kept" / "below" / "new", "new")
+    assert [path.name for path in tmp_path.iterdir()] == ["kept"]
+
+
+def test_a_mount_point_is_not_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "volume").mkdir()
+    monkeypatch.setattr(Path, "is_mount", lambda path: path.name == "volume")
+    for replace in REPLACE:
+        with refuses(InvalidInputError, f"'{tmp_path / 'volume'}'", "mount point"):
+            replace(tmp_path / "volume")
+    write(tmp_path / "volume" / "new", "new")
 
 
 def test_a_folder_with_a_similar_name_is_not_restored(tmp_path: Path) -> None:

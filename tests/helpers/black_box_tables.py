@@ -76,6 +76,10 @@ class ScriptedProposals(nb.BlackBoxOptimizer):
         super().__init__(S1, Hyperparameters(), budgets[-1], budgets, np.random.default_rng(0))
         self.queries, self.told = list(queries), []
 
+    @property
+    def used_budgets(self) -> tuple[int, ...]:
+        return self.budgets
+
     def ask(self) -> Query | None:
         return self.queries.pop(0) if self.queries else None
 

@@ -94,6 +94,13 @@ class ReturnsWeights(DARTS):
         return super().mixing().weights
 
 
+class KeepsNumPy(DARTS):
+    """An optimizer whose state a checkpoint cannot restore."""
+
+    def state_dict(self) -> dict[str, Any]:
+        return {**super().state_dict(), "best": np.float64(0.5)}
+
+
 def search(tmp: Path, method: str | type, **options: Any) -> None:
     nb.search(method, space="s1", scale="quick", out=tmp / "run", **options)
 

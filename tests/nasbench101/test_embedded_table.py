@@ -168,7 +168,7 @@ def few_sources(tmp_path: Path) -> Path:
 def test_a_missing_extra_is_named(
     few_cells: dict[str, list[Cell]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("nasbench1shot1.nasbench101.embedded_table.find_spec", lambda name: None)
+    monkeypatch.setattr("nasbench1shot1.ground.plugins.find_spec", lambda name: None)
     with pytest.raises(UserError, match=r"\[table\]"):
         build(few_cells, tmp_path / "out", EMBEDDED, TINY)
     assert not (tmp_path / "out").exists()

@@ -280,7 +280,7 @@ def test_a_missing_library_is_one_sentence(
 ) -> None:
     """All other libraries count as installed."""
     monkeypatch.setattr(
-        "nasbench1shot1.proposers.configurations.find_spec",
+        "nasbench1shot1.ground.plugins.find_spec",
         lambda name: None if name == package else ModuleSpec(name, None),
     )
     with refuses(nb.UserError, package, f"nb.{adapter.__name__}", "pip install"):

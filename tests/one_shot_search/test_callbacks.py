@@ -61,10 +61,10 @@ def test_callbacks_cannot_move_a_search_to_another_folder(tmp_path: Path, monkey
     plain = tiny_search(Path("plain"), options)
     options["callbacks"] = [lambda epoch: os.chdir(tmp_path / "data")]
     run = tiny_search(Path("run"), options)
-    assert run.folder == tmp_path / "run" and plain.folder == Path("plain")
+    assert run.folder == tmp_path / "run" and plain.folder == tmp_path / "plain"
     assert [path.name for path in other.iterdir()] == ["mine.txt"]
     os.chdir(tmp_path)
-    assert differences(plain, run) == []
+    assert plain.folder == Path("plain") and differences(plain, run) == []
     group = nb.search_seeds([0, 1], out="group", console=Console(quiet=True), **{**TINY, **options})
     assert group.is_finished and group.folder == Path("group") and Path.cwd() == tmp_path
 

@@ -20,8 +20,8 @@ from nasbench1shot1.conformance.tiny_search import are_identical, differences
 from nasbench1shot1.ground.errors import RunStoppedError
 from nasbench1shot1.one_shot_search import estimate, loop
 from nasbench1shot1.one_shot_search.pictures import cells_figure
-from nasbench1shot1.one_shot_search.record import SearchWriter
 from nasbench1shot1.one_shot_search.regret_curve import regret_figure
+from nasbench1shot1.one_shot_search.writer import SearchWriter
 from nasbench1shot1.optimizer import OneShotOptimizer
 from nasbench1shot1.runs.checkpoints import load_checkpoint
 from nasbench1shot1.supernets.weight_sharing import SharedWeights

@@ -51,6 +51,24 @@ def assert_same_run(a: nb.Run, b: nb.Run) -> None:
     assert a.summary.keys() == b.summary.keys()
 
 
+def test_what_callers_change_does_not_change_the_run(unbroken):
+    frame, parameters, before = unbroken.metrics, unbroken.architecture_parameters, unbroken.mixing_weights(4)
+    frame["test_regret"] *= 100
+    frame.loc[:, "validation_regret"] = np.nan
+    for values in parameters.values():
+        values *= 50
+    regrets = [line["test_regret"] for line in unbroken.lines]
+    assert unbroken.metrics["test_regret"].tolist() == unbroken.to_frame()["test_regret"].tolist() == regrets
+    assert unbroken.metrics["validation_regret"].notna().all()
+    assert nb.draw_regret(unbroken).get_lines()[0].get_ydata() == pytest.approx(100 * np.array(regrets))
+    again = unbroken.mixing_weights(4)
+    assert all(np.array_equal(again[key], before[key]) for key in again)
+    assert all((values != unbroken.architecture_parameters[key]).any() for key, values in parameters.items())
+    _, learned = unbroken.supernet(4)
+    learned["operations"].zero_()
+    assert unbroken.architecture_parameters["operations"][4].any()
+
+
 def test_the_run_folder_contains_the_documented_files(unbroken):
     names = {path.name for path in unbroken.folder.iterdir()}
     assert names == {
@@ -114,7 +132,8 @@ from rich.console import Console
 import nasbench1shot1 as nb
 from nasbench1shot1.ground import files
 from nasbench1shot1.runs import checkpoints, writer
-from nasbench1shot1.one_shot_search import loop, record
+from nasbench1shot1.one_shot_search import loop
+from nasbench1shot1.one_shot_search.writer import SearchWriter
 
 def die(): os.kill(os.getpid(), signal.SIGKILL)
 
@@ -126,13 +145,13 @@ if moment == "training":
         return real(state, now, Killer() if now == epoch else reporter)
     loop.train_epoch = kill_in_training
 elif moment == "metrics":
-    def kill_after_half_a_line(self, line, parameters, real=record.SearchWriter.append):
+    def kill_after_half_a_line(self, line, parameters, real=SearchWriter.append):
         if line["epoch"] == epoch:
             with (self.folder / "metrics.jsonl").open("a") as file:
                 file.write('{"epoch": %d, "train_lo' % epoch)
             die()
         real(self, line, parameters)
-    record.SearchWriter.append = kill_after_half_a_line
+    SearchWriter.append = kill_after_half_a_line
 elif moment == "checkpoint":
     def kill_while_writing(path, content, real=checkpoints.save_checkpoint):
         if path.name == "checkpoint.pt" and content["epoch"] == epoch:
@@ -143,7 +162,7 @@ elif moment == "checkpoint":
         real(path, content)
     writer.save_checkpoint = kill_while_writing
 elif moment == "summary":
-    record.SearchWriter.finish = lambda self, summary: die()
+    SearchWriter.finish = lambda self, summary: die()
 given = {"resume": out} if os.path.exists(out) else {"out": out, **options}
 nb.search(console=Console(quiet=True), **given)
 """
@@ -459,6 +478,23 @@ def test_two_processes_cannot_write_to_the_same_run(unbroken, tmp_path):
     folder = shutil.copytree(unbroken.folder, tmp_path / "run")
     with locked(folder), refuses(nb.InvalidInputError, folder):
         nb.search(resume=folder, epochs=5, console=Console(quiet=True))
+
+
+def test_global_modes_of_pytorch_do_not_change_a_search(tmp_path):
+    plain = search(tmp_path / "plain", optimizer="random-ws", epochs=1)
+    try:
+        torch.set_default_dtype(torch.float64)
+        torch.set_default_device("meta")
+        with torch.inference_mode():
+            other = search(tmp_path / "other", optimizer="random-ws", epochs=1)
+        with torch.no_grad():
+            resumed = nb.search(resume=other.folder, epochs=2, console=Console(quiet=True))
+        assert (torch.get_default_dtype(), torch.get_default_device().type) == (torch.float64, "meta")
+    finally:
+        torch.set_default_dtype(torch.float32)
+        torch.set_default_device(None)
+    plain = nb.search(resume=plain.folder, epochs=2, console=Console(quiet=True))
+    assert differences(plain, resumed) == []
 
 
 def test_a_search_restores_the_number_of_threads(tmp_path):

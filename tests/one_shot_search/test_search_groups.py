@@ -26,7 +26,17 @@ def test_a_group_opens_with_its_searches_in_order(tmp_path):
     mean = f"mean test regret {100 * sum(regrets) / 3:.2f} % (predicted)"
     assert repr(found) == f"SearchGroup('{made.folder}': darts on s1, seeds 0, 1, 2; 3 of 3 finished, {mean})"
     assert found.metrics["seed"].tolist() == [0, 0, 0, 1, 1, 1, 2, 2, 2]
+    frame = found.metrics
+    frame["test_regret"] *= 100
     assert found.metrics["test_regret"].tolist() == [line["test_regret"] for run in found.runs for line in run.lines]
+
+
+def test_a_group_reads_its_own_folder_after_the_current_folder_has_changed(tmp_path, monkeypatch):
+    make.group(tmp_path / "group", RANKS)
+    monkeypatch.chdir(tmp_path)
+    found = nb.open_run("group")
+    monkeypatch.chdir("/")
+    assert found.is_finished and [run.folder for run in found] == [tmp_path / "group" / f"seed-{n}" for n in range(3)]
 
 
 def test_a_stopped_group_contains_the_started_searches(tmp_path):

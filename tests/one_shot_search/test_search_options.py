@@ -553,7 +553,7 @@ def test_methods_that_compare_gradients_refuse_flooding(tmp_path, optimizer):
 
 def test_mixing_weights_of_an_epoch_that_is_not_recorded_are_refused(tmp_path):
     run = search(tmp_path / "run", epochs=1)
-    for epoch in (-1, 2):
+    for epoch in (-1, 2, 1.0):
         with refuses(nb.InvalidInputError, str(epoch), "0 to 1"):
             run.mixing_weights(epoch)
 

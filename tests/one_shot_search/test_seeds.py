@@ -173,11 +173,22 @@ def test_resuming_a_finished_group_draws_missing_pictures(group, name):
     assert picture.read_bytes() == before
 
 
-def test_resuming_a_finished_search_shows_its_result_without_a_table(group):
-    nb.search_seeds([], resume=group, console=(screen := Console(file=StringIO(), width=200)))
+@pytest.mark.parametrize("workers", [1, 2])
+def test_resuming_a_finished_search_shows_its_result_without_a_table(group, workers):
+    nb.search_seeds([], resume=group, workers=workers, console=(screen := Console(file=StringIO(), width=200)))
     first, second, *_ = screen.file.getvalue().splitlines()
     assert first == f"{group / 'seed-0'} is already finished."
     assert second.startswith("Picture of all: ")
+
+
+def test_a_search_without_its_options_is_found_before_a_group_is_resumed(group):
+    config = group / "seed-0" / "config.json"
+    config.rename(kept := group.parent / "config.json")
+    try:
+        with refuses(nb.DamagedFileError, config, group / "seed-0", options=""):
+            nb.search_seeds(resume=group, console=QUIET)
+    finally:
+        kept.rename(config)
 
 
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES.keys())

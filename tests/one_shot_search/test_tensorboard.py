@@ -108,7 +108,7 @@ def test_every_seed_has_its_own_events(tmp_path):
 
 @pytest.mark.parametrize("seeds", [None, [0, 1]])
 def test_without_the_extra_the_error_names_it(tmp_path, monkeypatch, seeds):
-    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
+    monkeypatch.setitem(sys.modules, "tensorboard", None)
     call = nb.search if seeds is None else lambda **options: nb.search_seeds(seeds, **options)
     with pytest.raises(nb.UserError, match=r"'\.\[tensorboard\]'"):
         call(out=tmp_path / "run", tensorboard=True, **TINY)

@@ -19,7 +19,8 @@ from command_line import command
 from refusals import fails, refuses
 
 import nasbench1shot1 as nb
-from nasbench1shot1.one_shot_search.record import SearchRecord, SearchWriter
+from nasbench1shot1.one_shot_search.record import SearchRecord
+from nasbench1shot1.one_shot_search.writer import SearchWriter
 from nasbench1shot1.runs.lock import LOCK
 
 S1 = nb.search_space("s1")
@@ -154,7 +155,7 @@ KILLED = """
 import os, signal, sys
 import numpy as np
 import nasbench1shot1 as nb
-from nasbench1shot1.one_shot_search.record import SearchWriter
+from nasbench1shot1.one_shot_search.writer import SearchWriter
 space = nb.search_space("s1")
 rng = np.random.default_rng(0)
 recorder = nb.Recorder(sys.argv[1], space)

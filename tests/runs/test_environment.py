@@ -44,6 +44,23 @@ def test_tf32_is_off_inside_the_context_and_restored_after_an_error() -> None:
     assert (backends.cudnn.allow_tf32, backends.cuda.matmul.allow_tf32) == older
 
 
+def test_runs_compute_with_the_usual_modes_of_pytorch_and_restore_those_of_the_caller() -> None:
+    try:
+        torch.set_default_dtype(torch.float64)
+        torch.set_default_device("meta")
+        with torch.inference_mode():
+            with machine.computing(None):
+                loss = 2 * torch.zeros(1, requires_grad=True)
+                assert (loss.dtype, loss.device.type, loss.requires_grad) == (torch.float32, "cpu", True)
+                torch.set_default_dtype(torch.float16)
+                torch.set_default_device(None)
+            loss = 2 * torch.zeros(1, requires_grad=True)
+            assert (loss.dtype, loss.device.type, loss.requires_grad) == (torch.float64, "meta", False)
+    finally:
+        torch.set_default_dtype(torch.float32)
+        torch.set_default_device(None)
+
+
 def test_tf32_is_switched_off_where_the_precisions_were_set_alone() -> None:
     """PyTorch does not let code read the older switch then."""
     conv = torch.backends.cudnn.conv

@@ -39,6 +39,22 @@ def test_a_search_and_a_cell_training_are_opened_by_the_kind_in_their_configurat
         nb.load_run(training.folder)
 
 
+def test_a_record_reads_its_own_folder_after_the_current_folder_has_changed(run, tmp_path, monkeypatch):
+    shutil.copytree(run.folder, tmp_path / "here" / "run")
+    shutil.copytree(run.folder, tmp_path / "there" / "run")
+    (tmp_path / "there" / "run" / "metrics.jsonl").write_text("")
+    (tmp_path / "there" / "run" / "summary.json").unlink()
+    monkeypatch.chdir(tmp_path / "here")
+    found = nb.open_run("run")
+    assert found.folder == Path("run") and repr(found).startswith("Run('run': ")
+    monkeypatch.chdir(tmp_path / "there")
+    assert found.folder == tmp_path / "here" / "run"
+    assert found.is_finished and found.lines == run.lines and found.summary == run.summary
+    assert repr(found) == repr(run).replace(str(run.folder), str(tmp_path / "here" / "run"))
+    monkeypatch.chdir(tmp_path / "here")
+    assert found.folder == Path("run")
+
+
 def test_options_of_a_machine_with_more_cores_can_be_read(run, tmp_path):
     """`MOST_THREADS` depends on the machine, so it applies only to new runs."""
     own = {"scale": "quick", "device": "cpu", "threads": 1}

@@ -433,3 +433,13 @@ def test_iterating_a_small_space_visits_every_architecture_once() -> None:
 
 def iterate(space: SearchSpace) -> Iterator[Architecture]:
     return space.architectures(space.kinds[0])
+
+
+def test_membership_does_not_walk_through_the_space():
+    spaces = [nb.search_space(name) for name in ("s1", "s3", "nb101", "nb101-mini", "nb101-5v", "nb201", "nats-size")]
+    for space in spaces:
+        arch = space[len(space) - 1]
+        assert arch in space and str(arch) not in space and 7 not in space
+        others = [other for other in spaces if other is not space and arch in other]
+        assert all(other[other.index(arch)] == arch for other in others)
+    assert nb.search_space("s1")[0] not in nb.search_space("s3")

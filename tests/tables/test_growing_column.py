@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nasbench1shot1.tables.columns import CurveColumn
 from nasbench1shot1.tables.growing_column import GrowingColumn
+from nasbench1shot1.tables.stored_columns import CurveColumn
 
 
 def grown(rows: dict[int, np.ndarray], n: int, folder: Path, images: int | None = None) -> GrowingColumn:

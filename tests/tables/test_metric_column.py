@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from refusals import refuses
 
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, OutOfDomainError
-from nasbench1shot1.tables.columns import CurveColumn, MetricColumn
+from nasbench1shot1.tables.stored_columns import CurveColumn, MetricColumn
 from nasbench1shot1.tables.table import Table
 
 IMAGES = 9984

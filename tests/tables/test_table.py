@@ -732,9 +732,15 @@ def test_an_interrupted_swap_keeps_the_old_table(folder: Path, monkeypatch: pyte
     assert [path.name for path in folder.parent.iterdir()] == ["tiny"]
 
 
-def test_a_table_in_the_working_directory_is_replaced(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_table_in_the_working_directory_is_not_replaced(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The new table is another folder: a shell would stay in the old one, which is deleted."""
     monkeypatch.chdir(folder)
-    write_table(Path(), official_shape()[0], official_shape()[1] | {"version": "3"})
+    before = load_table(folder).version
+    with pytest.raises(InvalidInputError, match="current folder"):
+        write_table(Path(), official_shape()[0], official_shape()[1] | {"version": "3"})
+    assert Path.cwd().samefile(folder) and load_table(folder).version == before
+    monkeypatch.chdir(folder.parent)
+    write_table(Path(folder.name), official_shape()[0], official_shape()[1] | {"version": "3"})
     assert load_table(folder).version == "3"
 
 

@@ -22,10 +22,10 @@ from nasbench1shot1.cli import main
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.nasbench101.sources import IMAGES
 from nasbench1shot1.tables import importing
-from nasbench1shot1.tables.columns import stored_column
 from nasbench1shot1.tables.formats import compact
 from nasbench1shot1.tables.importing import ImportBar, import_table, open_official
 from nasbench1shot1.tables.names import name_of_folder, tables_folder
+from nasbench1shot1.tables.stored_columns import stored_column
 from nasbench1shot1.tables.table import load_table
 
 EXCERPT = Path(__file__).parent / "data" / "ecnas_4V9E_excerpt.tfrecord"

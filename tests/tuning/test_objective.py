@@ -13,7 +13,7 @@ from tiny_studies import evaluate, tiny_study, trial
 import nasbench1shot1 as nb
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.evaluator import Judge
-from nasbench1shot1.experiments.comparison.entries import TuningEntry
+from nasbench1shot1.experiments.comparison.study_entries import TuningEntry
 from nasbench1shot1.ground.errors import DivergedError, RunStoppedError
 from nasbench1shot1.jobs.job import Ended
 from nasbench1shot1.one_shot_search.options import search_options

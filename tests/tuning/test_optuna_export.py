@@ -1,6 +1,7 @@
 """The export of a study, read back by Optuna."""
 
 import json
+import shlex
 import warnings
 from datetime import datetime
 
@@ -153,6 +154,13 @@ def test_the_command_exports_and_refuses_an_existing_file(study, tmp_path, capsy
         cli.main(["export", str(study.folder), "--optuna", str(tmp_path / "new" / "file")])
     assert (tmp_path / "new" / "file").read_bytes() == written
     assert [path.name for path in (tmp_path / "new").iterdir()] == ["file"]
+
+
+def test_the_printed_command_quotes_the_name_of_the_file(study, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    cli.main(["export", str(study.folder), "--optuna", "my study.journal"])
+    command = capsys.readouterr().out.splitlines()[-1].partition(" && ")[2]
+    assert shlex.split(command) == ["optuna-dashboard", "my study.journal"]
 
 
 def test_only_a_study_can_be_exported(study, tmp_path):

@@ -123,7 +123,7 @@ def test_bad_flags_are_reported_in_one_sentence(capsys):
 def test_without_the_extra_the_error_names_it(package, arguments, tmp_path, monkeypatch, capsys):
     find = importlib.util.find_spec
     hidden = lambda name, *rest: None if name == package else find(name, *rest)  # noqa: E731
-    monkeypatch.setattr("nasbench1shot1.proposers.configurations.find_spec", hidden)
+    monkeypatch.setattr("nasbench1shot1.ground.plugins.find_spec", hidden)
     monkeypatch.chdir(tmp_path)
     with exits(capsys, package, "'.[tune]'"):
         cli.main(arguments)

@@ -17,7 +17,7 @@ from nasbench1shot1.experiments.reproduction.figures.parts import Curve, Figure,
 from nasbench1shot1.experiments.reproduction.kinds import FigureJob
 from nasbench1shot1.experiments.rescoring import rescore
 from nasbench1shot1.ground.plugins import imported
-from nasbench1shot1.ground.text import counted, counted_range, fit_columns, markdown_table
+from nasbench1shot1.ground.text import counted, counted_range, markdown_table, print_table
 from nasbench1shot1.one_shot_search.captions import table_text
 from nasbench1shot1.runs.record import RunRecord
 from nasbench1shot1.tables.table import Table
@@ -140,11 +140,10 @@ class Results(ABC):
 
         screen, rows = Screen(), self.rows()
         for heading in self.headings():
-            screen.add_column(heading, overflow="fold", no_wrap=heading in self.WHOLE)
+            screen.add_column(heading, no_wrap=heading in self.WHOLE)
         for row in rows:
             screen.add_row(*row)
-        fit_columns(screen, console)
-        console.print(screen)
+        print_table(screen, console)
         for note in self._lines_below(rows):
             console.print(note, highlight=False, soft_wrap=True)
 
@@ -219,11 +218,17 @@ class Results(ABC):
         first = f"{of_paper}{self.figure.title}"
         return "\n".join(filter(None, [first, *lines, setting]))
 
-    def caption(self, *lines: str, frames: Sequence[pandas.DataFrame] = ()) -> str:
-        """Return the caption: lines about the figure, unfinished curves, the scale's limits, and the table."""
+    def caption(self, *lines: str, frames: Sequence[pandas.DataFrame] = (), table: str | None = None) -> str:
+        """Return the caption: lines about the figure, unfinished curves, the scale's limits, and the table.
+
+        Args:
+            *lines: the lines; empty ones are left out.
+            frames: scored metrics of the searches, from which the line about the table says what is measured.
+            table: another line about the table. Default: its id, what is measured, and its fidelity.
+        """
         small = [self.SMALL] if self.is_quick and self.SMALL else []
-        table = table_text(frames, self.table.id, self.table.fidelity())
-        return "\n".join([*filter(None, lines), *self.unfinished(), *small, table])
+        last = table_text(frames, self.table.id, self.table.fidelity()) if table is None else table
+        return "\n".join([*filter(None, lines), *self.unfinished(), *small, last])
 
     @property
     def is_quick(self) -> bool:

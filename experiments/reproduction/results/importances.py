@@ -94,9 +94,8 @@ class Importances(StudyResults):
         ]
         if self.pairwise:
             lines.append(f"interactions: {HYPERSHAP}, at the budget with the most searches; not comparable with fANOVA")
-        small = [self.SMALL] if self.is_quick else []
         seen = f"validation errors: table {self.runs[0].config['table_id']}, as the tuner saw them"
-        caption = "\n".join([*lines, *self.unfinished(), self.proposals(), *small, seen])
+        caption = self.caption(*lines, self.proposals(), table=seen)
         rows = [self._row(found) for found in self.found]
         return draw_importances(rows, self.plan_title(), caption, style, colors=colors, labels=labels)
 

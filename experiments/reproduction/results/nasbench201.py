@@ -347,12 +347,10 @@ class ProxyTable(CurveResults):
             }
             configs = [job.search for job in self.shown if job.search]
             size = f"{configs[0]['scale']} scale, {self.seeds_text}"
-            return canvas.finish(self.title(size), self.caption(self._subject), legend=legend)
+            return canvas.finish(self.title(size), self._caption(), legend=legend)
 
-    def caption(self, *lines: str, frames: Sequence[pandas.DataFrame] = ()) -> str:
-        """Return the caption: lines about the figure, unfinished curves, the scale's limits, and the table."""
-        small = [self.SMALL] if self.is_quick else []
-        return "\n".join([*filter(None, lines), *self.unfinished(), *small, f"table {self.table.id}"])
+    def _caption(self) -> str:
+        return self.caption(self._subject, table=f"table {self.table.id}")
 
 
 def _correlation_text(row: Mapping[Any, Any]) -> str:

@@ -285,10 +285,6 @@ class FinalAccuracies(BlackBoxStudies):
         """Return mean and standard deviation beside the published values: the columns of `compared`."""
         return self.compared.sort_values("dataset", key=lambda names: names.map(list(DATA_SETS).index), kind="stable")
 
-    def headings(self) -> tuple[str, ...]:
-        """Return the column headings of the summary."""
-        return self.HEADINGS
-
     def rows(self) -> list[list[str]]:
         """Return the table; a row without runs shows the largest network of spaces where it is a baseline."""
         labels = {found.curve.key: found.curve.label for found in self.methods}

@@ -169,8 +169,7 @@ class RankingCurves(CurveResults):
         fidelity = self.table.fidelity(budget)
         if len(self.labels) > 1:
             text += "; points of an epoch are drawn side by side"
-        small = [self.SMALL] if self.is_quick else []
-        return "\n".join([text, *self.unfinished(), *small, f"table {self.table.id}{fidelity and f': {fidelity}'}"])
+        return self.caption(text, table=f"table {self.table.id}{fidelity and f': {fidelity}'}")
 
 
 MOST_TICKS = 12

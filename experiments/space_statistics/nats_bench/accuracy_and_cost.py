@@ -15,6 +15,7 @@ from nasbench1shot1.experiments.space_statistics.marked_rows import marked_rows
 from nasbench1shot1.experiments.space_statistics.nats_bench.latencies import LATENCIES
 from nasbench1shot1.experiments.space_statistics.nats_bench.measurements import (
     DATASETS,
+    FEWEST,
     SPLITS,
     Column,
     Measurements,
@@ -26,8 +27,6 @@ from nasbench1shot1.tables.table import Table
 
 Cost = Literal["trainable_parameters", "flops"]
 AXES = {"trainable_parameters": "parameters [millions]", "flops": "FLOPs [millions]", "index": "official index"}
-FEWEST = 3
-"""Two architectures correlate perfectly."""
 
 
 # Accuracy by index and by cost ----------------------------------------------------------------------------------------
@@ -159,12 +158,11 @@ def pareto_fronts(table: Table, kind: str = "all", mark: Iterable[Asked] | None 
     attributes = found.attributes(f"test error at {found.full_budget} epochs", found.columns(("test",)))
     costs = [cost for cost in pareto.cost_metrics(table) if cost not in LATENCIES]
     frame = pareto.pareto_fronts(table, costs=costs, rows=found.rows, mark=mark)
-    indices = table.column("index")[table.rows(frame["architecture"])]
-    frame.insert(list(frame.columns).index("architecture"), "index", np.asarray(indices, np.int64))
+    found.insert_indices(frame)
     notes = [*attributes["notes"], *frame.attrs["notes"]]
     frame.attrs |= {
         **attributes,
-        "datasets": {name: DATASETS.get(name, name) for name in found.datasets},
+        "datasets": found.titles,
         "notes": notes,
     }
     return frame

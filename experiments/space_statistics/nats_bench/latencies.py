@@ -12,7 +12,7 @@ from nasbench1shot1.display.colours import BLUE, GREEN, PURPLE, VERMILION
 from nasbench1shot1.display.marked_networks import marked
 from nasbench1shot1.experiments.rank_correlation import spearman
 from nasbench1shot1.experiments.space_statistics import pareto
-from nasbench1shot1.experiments.space_statistics.nats_bench.measurements import DATASETS, REFERENCE, Measurements
+from nasbench1shot1.experiments.space_statistics.nats_bench.measurements import REFERENCE, Measurements
 from nasbench1shot1.ground.errors import OutOfDomainError
 from nasbench1shot1.nasbench201.embedded_table import DEVICES
 from nasbench1shot1.reference_points import Asked
@@ -53,8 +53,7 @@ def latency_fronts(table: Table, kind: str = "all", mark: Iterable[Asked] | None
     if not metrics:
         raise OutOfDomainError(f"the table {table.id} has no latencies of devices: open the table 'nb201'")
     frame = pareto.pareto_fronts(table, costs=metrics, rows=found.rows, predicted=True, mark=mark, only_front=True)
-    indices = table.column("index")[table.rows(frame["architecture"])]
-    frame.insert(list(frame.columns).index("architecture"), "index", np.asarray(indices, np.int64))
+    found.insert_indices(frame)
     training = table.objective(REFERENCE).test
     flops = found.cost(REFERENCE, "flops")
     abouts = {metric: table.about(metric, training) for metric in metrics}
@@ -72,8 +71,7 @@ def latency_fronts(table: Table, kind: str = "all", mark: Iterable[Asked] | None
         "metric": frame.attrs["metric"],
         "marks": frame.attrs["marks"],
     }
-    datasets = {name: DATASETS.get(name, name) for name in found.datasets}
-    frame.attrs = {**attributes, **about, "datasets": datasets, "correlations": correlations, "notes": notes}
+    frame.attrs = {**attributes, **about, "datasets": found.titles, "correlations": correlations, "notes": notes}
     return frame
 
 

@@ -16,17 +16,16 @@ import pandas
 from nasbench1shot1.display.axis import Axis
 from nasbench1shot1.display.charts import Panel, Series
 from nasbench1shot1.experiments.rank_correlation import coefficient_text, spearman
-from nasbench1shot1.experiments.space_statistics.nats_bench.measurements import DATASETS, Column, Measurements
+from nasbench1shot1.experiments.space_statistics.nats_bench.measurements import DATASETS, FEWEST, Column, Measurements
 from nasbench1shot1.experiments.space_statistics.values import Floats
 from nasbench1shot1.ground.errors import OutOfDomainError
 from nasbench1shot1.ground.text import number_range
-from nasbench1shot1.tables.columns import mean_of_known
+from nasbench1shot1.tables.stored_columns import mean_of_known
 from nasbench1shot1.tables.table import Table
 
 SPLITS = ("validation", "valtest")
 """The images whose accuracy is shown: the first that has learning curves."""
 WORDS = {"validation": "validation accuracy", "valtest": "accuracy on validation and test images"}
-_FEWEST = 3
 
 
 class _Curves(NamedTuple):
@@ -60,12 +59,12 @@ def ranks_along_training(table: Table, kind: str = "all") -> pandas.DataFrame:
         for epochs in range(1, found.full_budget + 1):
             accuracy = _accuracy(found, curves, epochs)
             known = ~np.isnan(accuracy) & final.known
-            if (n := int(known.sum())) >= _FEWEST:
+            if (n := int(known.sum())) >= FEWEST:
                 value = spearman(accuracy[known], final.accuracy[known])
                 rows.append({**_of(curves), "epochs": epochs, "spearman": value, "n": n})
     if not rows:
         raise OutOfDomainError(
-            f"the table {table.id} has learning curves of fewer than {_FEWEST} architectures: import a larger archive"
+            f"the table {table.id} has learning curves of fewer than {FEWEST} architectures: import a larger archive"
         )
     frame = pandas.DataFrame(rows)
     words = f"rank correlation of accuracies along the training of {found.full_budget} epochs and final test accuracy"

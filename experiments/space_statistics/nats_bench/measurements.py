@@ -9,12 +9,13 @@ import numpy as np
 import pandas
 from numpy.typing import NDArray
 
+from nasbench1shot1.benchmark import Benchmark
 from nasbench1shot1.experiments.space_statistics.values import Floats, check_enough
 from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError
 from nasbench1shot1.registry import search_space
 from nasbench1shot1.space import SearchSpace
-from nasbench1shot1.tables.columns import mean_of_known
 from nasbench1shot1.tables.index_keys import IndexKeys
+from nasbench1shot1.tables.stored_columns import mean_of_known
 from nasbench1shot1.tables.table import Table
 
 
@@ -30,6 +31,8 @@ DATASETS = _Titles({"cifar10": "CIFAR-10", "cifar100": "CIFAR-100", "ImageNet16-
 REFERENCE = "cifar10"
 """The data set by whose test accuracy the papers rank."""
 SPLITS = ("validation", "test")
+FEWEST = 3
+"""Fewest architectures of a rank correlation; two always correlate perfectly."""
 SHORT = 12
 """Epochs of the short schedule, H‡ of NAS-Bench-201's section 4; its learning rate ends at 0, too."""
 
@@ -60,7 +63,7 @@ class Column(NamedTuple):
     @property
     def name(self) -> str:
         """Data set and split, such as "CIFAR-10 test"."""
-        return f"{DATASETS.get(self.dataset, self.dataset)} {self.split}"
+        return f"{DATASETS[self.dataset]} {self.split}"
 
     @property
     def known(self) -> NDArray[np.bool_]:
@@ -81,14 +84,20 @@ class Measurements:
     Attributes:
         table: a table whose rows are official indices.
         kind: which architectures of the space are included, such as "all", or "unique" topologies.
+        of: the benchmark that the table must belong to. Default: NAS-Bench-201 or NATS-Bench.
 
     Raises InvalidInputError for a table of another benchmark or an unknown kind.
     """
 
     table: Table
     kind: str = "all"
+    of: Benchmark | None = None
 
     def __post_init__(self) -> None:
+        if self.of is not None and self.table.benchmark != self.of:
+            raise InvalidInputError(
+                f"the table {self.table.id} does not belong to {self.of.title}: open a table such as '{self.of.table}'"
+            )
         if not isinstance(self.table.keys, IndexKeys):
             raise InvalidInputError(
                 f"the table {self.table.id} does not belong to NAS-Bench-201 or NATS-Bench: open a table such as "
@@ -117,6 +126,11 @@ class Measurements:
     def datasets(self) -> list[str]:
         """The data sets that the table has values for."""
         return [objective.dataset for objective in self.table.objectives]
+
+    @property
+    def titles(self) -> dict[str, str]:
+        """The names of these data sets in figures."""
+        return {name: DATASETS[name] for name in self.datasets}
 
     @property
     def full_budget(self) -> int:
@@ -164,13 +178,20 @@ class Measurements:
             return None
         return int(found[0]) if len(found) else None
 
+    def insert_indices(self, frame: pandas.DataFrame) -> None:
+        """Insert the column `index`, the official indices, before the column `architecture`, the identifiers."""
+        indices = self.table.column("index")[self.table.rows(frame["architecture"])]
+        frame.insert(list(frame.columns).index("architecture"), "index", np.asarray(indices, np.int64))
+
     def reference(self) -> Column:
         """Return the CIFAR-10 test accuracy, by which the papers rank.
 
         Raises OutOfDomainError if fewer than three architectures have it.
         """
         column = self.column(REFERENCE, "test")
-        check_enough(column.n, 3, f"architectures with {column.name} accuracy at {column.epochs} epochs", self.table)
+        check_enough(
+            column.n, FEWEST, f"architectures with {column.name} accuracy at {column.epochs} epochs", self.table
+        )
         return column
 
     def attributes(self, quantity: str, columns: Iterable[Column], *notes: str, **more: Any) -> dict[Any, Any]:
@@ -210,7 +231,7 @@ class Measurements:
         splits = {dataset: [c.split for c in columns if c.dataset == dataset] for dataset in self.datasets}
         objectives = [o for o in self.table.objectives if o.validation != o.test and "test" in splits[o.dataset]]
         return [
-            f"{DATASETS.get(o.dataset, o.dataset)}: test accuracy of training {o.test}, all else of {o.validation}"
+            f"{DATASETS[o.dataset]}: test accuracy of training {o.test}, all else of {o.validation}"
             for o in objectives
             if set(splits[o.dataset]) > {"test"}
         ]
@@ -231,4 +252,4 @@ def missing_columns(columns: Iterable[Column]) -> list[str]:
 
 def tick_label(dataset: str, split: str) -> str:
     """Return the name of a column, broken into narrow lines, for ticks."""
-    return f"{DATASETS.get(dataset, dataset)} {split}".replace("ImageNet16", "ImageNet 16").replace(" ", "\n")
+    return f"{DATASETS[dataset]} {split}".replace("ImageNet16", "ImageNet 16").replace(" ", "\n")

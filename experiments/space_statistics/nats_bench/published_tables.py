@@ -13,12 +13,13 @@ from nasbench1shot1.display.charts import Bars, Panel, Series
 from nasbench1shot1.display.colours import BLUE, ORANGE
 from nasbench1shot1.experiments.rank_correlation import kendall, pearson, spearman
 from nasbench1shot1.experiments.space_statistics.nats_bench.measurements import (
+    FEWEST,
     REFERENCE,
     Column,
     Measurements,
     tick_label,
 )
-from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError
+from nasbench1shot1.ground.errors import OutOfDomainError
 from nasbench1shot1.nasbench201.benchmark import BENCHMARK
 from nasbench1shot1.tables.table import Table
 
@@ -52,15 +53,6 @@ def published_value(row: tuple[float, ...], dataset: str, split: str) -> float:
     return row[COLUMNS.index((dataset, split))] if (dataset, split) in COLUMNS else float("nan")
 
 
-def _measurements(table: Table, kind: str) -> Measurements:
-    """Return the measurements of a table of NAS-Bench-201; raises InvalidInputError for another benchmark's table."""
-    if table.benchmark != BENCHMARK:
-        raise InvalidInputError(
-            f"the table {table.id} does not belong to {BENCHMARK.title}: open a table such as 'nb201'"
-        )
-    return Measurements(table, kind)
-
-
 # Table 5: the optima and two known cells ------------------------------------------------------------------------------
 
 
@@ -83,7 +75,7 @@ def known_cells(table: Table, kind: str = "all") -> pandas.DataFrame:
         InvalidInputError: the table is of another benchmark, or the kind is unknown.
         OutOfDomainError: the table has none of the values.
     """
-    found = _measurements(table, kind)
+    found = Measurements(table, kind, BENCHMARK)
     columns = found.columns()
     attributes = found.attributes(f"accuracy at {found.full_budget} epochs", columns)
     rows = [
@@ -163,13 +155,13 @@ def schedule_correlation(table: Table, kind: str = "all") -> pandas.DataFrame:
         OutOfDomainError: the table has no validation accuracy on CIFAR-10, or has it and an accuracy at the full budget
             for fewer than three architectures.
     """
-    found, rows = _measurements(table, kind), []
+    found, rows = Measurements(table, kind, BENCHMARK), []
     finals = found.columns()
     moments = [moment for moment in TABLE_6 if moment[1] in table.epochs]
     columns = {moment: found.column(REFERENCE, "validation", *moment) for moment in moments}
     starts = [column for column in columns.values() if column.n]
     for start in starts:
-        rows += [_correlation_row(start, final) for final in finals if (start.known & final.known).sum() >= 3]
+        rows += [_correlation_row(start, final) for final in finals if (start.known & final.known).sum() >= FEWEST]
     if not starts:
         raise OutOfDomainError(f"the table {table.id} has no CIFAR-10 validation accuracy: open another table")
     if not rows:

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from nasbench1shot1.display.axis import Axis
 from nasbench1shot1.display.charts import Matrix, Panel, Series
 from nasbench1shot1.experiments.rank_correlation import coefficient_text, kendall, spearman
-from nasbench1shot1.experiments.space_statistics.nats_bench.accuracy_and_cost import FEWEST
 from nasbench1shot1.experiments.space_statistics.nats_bench.measurements import (
     DATASETS,
+    FEWEST,
     REFERENCE,
     SHORT,
     Column,

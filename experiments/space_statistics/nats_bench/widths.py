@@ -8,7 +8,6 @@ import pandas
 from nasbench1shot1.display.axis import Axis
 from nasbench1shot1.display.charts import Bars, Panel, Series
 from nasbench1shot1.experiments.space_statistics.nats_bench.measurements import DATASETS, Column, Measurements
-from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.ground.text import number_range
 from nasbench1shot1.nats_size.architecture import LAYERS, WIDTHS
 from nasbench1shot1.nats_size.benchmark import BENCHMARK
@@ -16,15 +15,6 @@ from nasbench1shot1.nats_size.numbering import all_widths
 from nasbench1shot1.tables.table import Table
 
 BEST, MEAN, MEDIAN, WORST = "best", "mean", "median", "worst"
-
-
-def measurements(table: Table) -> Measurements:
-    """Return the measurements of a table of the size space; raises InvalidInputError for another benchmark's table."""
-    if table.benchmark != BENCHMARK:
-        raise InvalidInputError(
-            f"the table {table.id} does not belong to {BENCHMARK.title}: open a table such as 'nats-size'"
-        )
-    return Measurements(table)
 
 
 # Accuracy by width ----------------------------------------------------------------------------------------------------
@@ -44,7 +34,7 @@ def accuracy_by_width(table: Table) -> pandas.DataFrame:
         InvalidInputError: the table is of another benchmark.
         OutOfDomainError: the table has no test accuracy.
     """
-    found = measurements(table)
+    found = Measurements(table, of=BENCHMARK)
     columns = found.columns(("test",))
     attributes = found.attributes(f"test accuracy at {found.full_budget} epochs", columns)
     widths = all_widths()[found.indices]
@@ -80,7 +70,7 @@ def _width_panel(shown: pandas.DataFrame, dataset: str) -> Panel:
         look: dict[str, Any] = {"line": "-", "marker": marker, "size": 4, "label": layer}
         marks.append(Series(of["width"], 100 * of["mean"], **look))
     ticks = {width: str(width) for width in WIDTHS}
-    title = f"{DATASETS.get(dataset, dataset)}: n = {number_range(shown['n'].tolist())} per point"
+    title = f"{DATASETS[dataset]}: n = {number_range(shown['n'].tolist())} per point"
     return Panel(title, Axis("width of the layer [channels]", ticks=ticks), Axis("mean test accuracy [%]"), marks)
 
 
@@ -88,7 +78,7 @@ def width_headline(frame: pandas.DataFrame) -> str:
     """Return the mean accuracy at the smallest and the largest width of the last layer, which matters most."""
     last = frame[frame["layer"] == LAYERS[-1]].set_index(["dataset", "width"])["mean"]
     listed = [
-        f"{DATASETS.get(name, name)} {100 * last[name].iloc[0]:.2f} to {100 * last[name].iloc[-1]:.2f}"
+        f"{DATASETS[name]} {100 * last[name].iloc[0]:.2f} to {100 * last[name].iloc[-1]:.2f}"
         for name in last.index.get_level_values("dataset").unique()
     ]
     return f"mean test accuracy in % from {WIDTHS[0]} to {WIDTHS[-1]} channels in {LAYERS[-1]}: {', '.join(listed)}"
@@ -115,7 +105,7 @@ def known_architectures(table: Table) -> pandas.DataFrame:
         InvalidInputError: the table is of another benchmark.
         OutOfDomainError: the table has no test accuracy.
     """
-    found = measurements(table)
+    found = Measurements(table, of=BENCHMARK)
     columns = found.columns(("test",))
     attributes = found.attributes(f"test accuracy at {found.full_budget} epochs", columns)
     frame = pandas.DataFrame([row for column in columns if column.n for row in _rows_of(found, column)])
@@ -169,7 +159,7 @@ def _known_panel(shown: pandas.DataFrame, dataset: str) -> Panel:
     high = low + 1.15 * (float(accuracies.max()) - low)  # with space for the texts
     across = Axis("test accuracy [%]", low=low, high=high)
     up = Axis("", low=-0.5, high=len(once) - 0.5, ticks=ticks)
-    title = f"{DATASETS.get(dataset, dataset)}: n = {once['n'].iloc[0]:,}"
+    title = f"{DATASETS[dataset]}: n = {once['n'].iloc[0]:,}"
     return Panel(title, across, up, [Bars(places, accuracies, texts=texts, horizontal=True)])
 
 
@@ -177,7 +167,7 @@ def known_headline(frame: pandas.DataFrame) -> str:
     """Return the regret of the largest network, and how many architectures are better than it."""
     name = next(iter(BENCHMARK.reference_points))
     listed = [
-        f"{DATASETS.get(row['dataset'], row['dataset'])} {100 * row['regret']:.2f} ({row['better']} better)"
+        f"{DATASETS[row['dataset']]} {100 * row['regret']:.2f} ({row['better']} better)"
         for row in frame[frame["network"] == name].to_dict("records")
     ]
     if not listed:

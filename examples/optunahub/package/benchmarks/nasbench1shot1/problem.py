@@ -31,13 +31,13 @@ class Problem(optunahub.benchmarks.BaseProblem):
 
     @property
     def search_space(self) -> dict[str, optuna.distributions.BaseDistribution]:
-        """Return one categorical distribution for each choice."""
+        """One categorical distribution for each choice."""
         choices = self.objective.choices
         return {name: optuna.distributions.CategoricalDistribution(of) for name, of in choices.items()}
 
     @property
     def directions(self) -> list[optuna.study.StudyDirection]:
-        """Return the directions: all costs are minimized."""
+        """The directions: all costs are minimized."""
         return [optuna.study.StudyDirection.MINIMIZE] * len(self.objective.objectives)
 
     def __call__(self, trial: optuna.Trial) -> float | tuple[float, ...]:
