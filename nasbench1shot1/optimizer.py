@@ -53,7 +53,7 @@ _STORED: Mapping[str, Callable[[str, Any], None]] = {
     "structure": check_json_values,
     "state_dict": check_checkpoint_values,
 }
-"""How the results of methods are checked that runs store."""
+"""Checks of the results that runs store, by the method that returns them."""
 
 USES_ALL_WEIGHTS = {"unused_weights": "each step of this method uses all weights that are not excluded"}
 """`unused_options` of methods whose steps use all weights."""

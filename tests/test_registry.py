@@ -71,3 +71,9 @@ def test_references_and_other_values_are_not_compared_with_ids(monkeypatch):
         search_space("math:pi")
     with refuses(InvalidInputError, "'None'"):
         search_space(None)
+
+
+@pytest.mark.parametrize("reference", ["__main__:f.<locals>.Mine", "nasbench1shot1.optimizer:f.<locals>.Mine"])
+def test_an_optimizer_that_a_function_defines_is_refused_with_the_reason(reference):
+    with refuses(InvalidInputError, f"'{reference}'", "top level of a module"):
+        optimizer(reference)

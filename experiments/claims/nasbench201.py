@@ -76,7 +76,7 @@ _BLOCKS = {ANY: "running statistics", RUNNING: "running statistics", BATCH: "bat
 
 
 def _black_box(curve: str, name: str, note: str = "") -> Claim:
-    """Return the claim of the means of a black-box optimizer, with a note about its searches."""
+    """Return the claim about the means of a black-box optimizer, with a note about its searches."""
     return _claim(
         f"201-table5-{curve}",
         "table 5",

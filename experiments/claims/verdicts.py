@@ -39,7 +39,7 @@ FEWEST_SEEDS, FEWEST_SEARCHES = 10, 100
 NORMAL = 1.96
 """Half the width of a 95 % interval in standard errors."""
 RESAMPLES = 10_000
-"""More than for tables and pictures, because an end that is close to a claimed value decides about a verdict."""
+"""More than for tables and pictures, because an end that is close to a claimed value can decide a verdict."""
 
 
 class Interval(NamedTuple):

@@ -30,6 +30,8 @@ from nasbench1shot1.experiments.comparison.sentences import (
     clock_text,
     different_settings_text,
     has_bands,
+    is_partial,
+    missing_text,
     no_common_time_text,
     notes,
     progress_text,
@@ -311,6 +313,8 @@ def mean_text(tasks: Tasks) -> str:
     networks = f"all networks of {space}"
     if any(bounded):
         networks = "all networks within the bounds" if all(bounded) else f"{networks} within its bounds, if any"
+    if any(map(is_partial, known.values())):
+        networks += f" that {'its' if several else 'the'} table has"
     for is_drawn, line in ((True, "Dash-dot-dot line"), (False, "Not drawn, as it is far above the curves")):
         means = [
             f"{f'{name} ' if several else ''}{own.goal.text(own.mean)}"
@@ -414,7 +418,7 @@ def _details(comparison: Comparison) -> list[str]:
         if comparison.is_rescored and is_simulated
         else "",
         comparison.marked.note,
-        missing_text(comparison),
+        " ".join(filter(None, [_gaps_text(comparison), missing_text(comparison)])),
         progress_text(comparison),
     ]
 
@@ -426,13 +430,10 @@ def objective_text(comparison: Comparison) -> str:
     return comparison.goal.sentence() if is_one else objective_sentence(goals)
 
 
-def missing_text(comparison: Comparison) -> str:
-    """Return in a sentence how many results a partial table lacks; empty if it has all regrets."""
-    found = [(contender.label, contender.missing, len(contender.repetitions)) for contender in comparison.contenders]
-    lacking = [f"{missing:,} of {n:,} results of {label}" for label, missing, n in found if missing]
+def _gaps_text(comparison: Comparison) -> str:
+    """Return a sentence about gaps in curves; empty without gaps."""
     has_gaps = any(np.isnan(curve.centre).any() for curve in comparison.curves.values())
-    gaps = "Gaps: architectures that are not in the table." if has_gaps else ""
-    return " ".join([*([gaps] if gaps else []), *([f"Not in the table: {', '.join(lacking)}."] if lacking else [])])
+    return "Gaps: architectures that are not in the table." if has_gaps else ""
 
 
 def _bands(comparison: Comparison) -> str:

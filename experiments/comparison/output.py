@@ -16,7 +16,6 @@ from nasbench1shot1.experiments.comparison.accuracies import NAME as ACCURACIES
 from nasbench1shot1.experiments.comparison.drawing import (
     baseline_label,
     comparison_figure,
-    missing_text,
     objective_text,
     tasks_figure,
 )
@@ -27,7 +26,13 @@ from nasbench1shot1.experiments.comparison.overviews import (
     profile_figure,
 )
 from nasbench1shot1.experiments.comparison.rank_tests import FEWEST, describe_effect
-from nasbench1shot1.experiments.comparison.sentences import TEST_WORDS, common_time_text, progress_text, row_name
+from nasbench1shot1.experiments.comparison.sentences import (
+    TEST_WORDS,
+    common_time_text,
+    missing_text,
+    progress_text,
+    row_name,
+)
 from nasbench1shot1.experiments.comparison.statistics import COMMON, END, Comparison
 from nasbench1shot1.experiments.comparison.tasks import TaskComparison
 from nasbench1shot1.ground.errors import InvalidInputError, option
@@ -103,7 +108,7 @@ def _results(comparison: Comparison, width: int) -> Screen:
     names = ("label", "kind", "optimizer") if width >= WIDE else ("label",)
     for name in names:
         screen.add_column(name)
-    counts = [len(contender.repetitions) for contender in comparison.contenders]
+    counts = [contender.n for contender in comparison.contenders]
     interval = interval_name(counts).replace("; ", ";\n")
     columns = {"median": "final_median", "best": "final_best"}
     if comparison.ends_differ:
@@ -166,9 +171,9 @@ def _wins(frame: pandas.DataFrame) -> Screen:
 def _left_out(comparison: Comparison) -> str:
     """Return a sentence about the runs with too few searches for a rank test; empty if there are none."""
     few = [
-        f"{contender.label} ({counted(len(contender.repetitions), 'search')})"
+        f"{contender.label} ({counted(contender.n, 'search')})"
         for contender in comparison.contenders
-        if len(contender.repetitions) < FEWEST
+        if contender.n < FEWEST
     ]
     return f"Too few searches for a rank test (fewer than {FEWEST}): {'; '.join(few)}." if few else ""
 

@@ -23,6 +23,7 @@ from nasbench1shot1.experiments.comparison.sentences import (
     counts_text,
     different_settings_text,
     method_name,
+    missing_text,
     progress_text,
     range_text,
     reference_text,
@@ -183,7 +184,7 @@ def measure_table(tasks: Tasks) -> PaperTable:
         parts[name if len(tasks) > 1 else ""] = [
             [
                 Cell(row_name(contender.label, contender.entry)),
-                Cell(f"{len(contender.repetitions):,}"),
+                Cell(f"{contender.n:,}"),
                 *(own[number] for own in cells),
             ]
             for number, contender in enumerate(comparison.contenders)
@@ -268,9 +269,14 @@ def _caption(tasks: Tasks, is_of_tasks: bool, ranks: AverageRanks | None = None)
         _ranks_sentence(ranks) if ranks else "",
         f"Benchmark table: {tables_text(tasks, with_curves=not is_of_tasks)}. {_references(tasks)}",
         *_bounds(tasks),
-        *texts_per_task(tasks, lambda own: [progress_text(own)]),
+        *texts_per_task(tasks, lambda own: [_missing_sentence(own), progress_text(own)]),
     ]
     return " ".join(filter(None, sentences))
+
+
+def _missing_sentence(comparison: Comparison) -> str:
+    text = missing_text(comparison)
+    return f"{text} They are not counted in n." if text else ""
 
 
 def _marks_sentence(comparison: Comparison) -> str:
@@ -351,6 +357,7 @@ def methods_text(tasks: Tasks, ranks: AverageRanks | None = None) -> str:
         settings_text(tasks),
         clock,
         f"Number of searches of each method: {next(iter(counts)) if len(counts) == 1 else '; '.join(per_task)}.",
+        *texts_per_task(tasks, lambda own: [_missing_sentence(own)]),
         f"Architectures were scored on {tables_text(tasks)}.",
         _references(tasks),
         *_bounds(tasks),

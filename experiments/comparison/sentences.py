@@ -25,9 +25,23 @@ FEW = f"fewer than {FEWEST_FOR_INTERVAL} runs"
 
 def reference_text(comparison: Comparison, space: str | None = None) -> str:
     """Return what a regret is relative to, as words that follow "Regret:"; `space` replaces the name of the space."""
-    is_partial = any(of.get("reference") == PRESENT for each in comparison.contenders for of in each.entry.configs)
     is_bounded = comparison.baseline is not None and bool(comparison.baseline.described)
-    return comparison.goal.definition(space or comparison.space, is_partial=is_partial, is_bounded=is_bounded)
+    return comparison.goal.definition(
+        space or comparison.space, is_partial=is_partial(comparison), is_bounded=is_bounded
+    )
+
+
+def is_partial(comparison: Comparison) -> bool:
+    """Return whether regrets refer to the networks of the space that the table has, which may lack some."""
+    return any(of.get("reference") == PRESENT for each in comparison.contenders for of in each.entry.configs)
+
+
+def missing_text(comparison: Comparison) -> str:
+    """Return in a sentence how many final results a partial table lacks; empty if it has all."""
+    lacking = [
+        f"{of.missing:,} of {len(of.repetitions):,} results of {of.label}" for of in comparison.contenders if of.missing
+    ]
+    return f"Not in the table: {', '.join(lacking)}." if lacking else ""
 
 
 def clock_text(comparison: Comparison) -> str:
@@ -122,8 +136,8 @@ def method_name(label: str) -> str:
 
 
 def counts_text(comparison: Comparison) -> str:
-    """Return the number of runs of each method, such as "n = 10" or "darts (n = 10), gdas (n = 9)"."""
-    counts = {of.label: len(of.repetitions) for of in comparison.contenders}
+    """Return the number of known results of each method, such as "n = 10" or "darts (n = 10), gdas (n = 9)"."""
+    counts = {of.label: of.n for of in comparison.contenders}
     if len(set(counts.values())) == 1:
         return f"n = {next(iter(counts.values())):,}"
     return ", ".join(f"{label} (n = {n:,})" for label, n in counts.items())
@@ -190,7 +204,7 @@ def brackets_text(tasks: Mapping[str, Comparison]) -> str:
     """Return what the brackets in a table are, as a sentence."""
     few, enough = _few_and_enough(tasks)
     if not few and not enough:
-        return "One run per method: no intervals."
+        return "No method has several results: no intervals."
     if not enough:
         return f"Brackets: minimum and maximum ({FEW})."
     return f"Brackets: 95 % bootstrap confidence intervals{f'; of {FEW}: minimum and maximum' if few else ''}."
@@ -200,7 +214,7 @@ def statistics_text(tasks: Mapping[str, Comparison]) -> str:
     """Return which statistics tables and figures show, as sentences."""
     few, enough = _few_and_enough(tasks)
     if not few and not enough:
-        return "Each method has one run, so there are no intervals."
+        return "No method has several results, so there are no intervals."
     if not enough:
         shown = f"minimum and maximum, because {FEW} do not allow a 95 % confidence interval by the bootstrap"
     else:
@@ -230,10 +244,10 @@ def has_bands(comparison: Comparison) -> bool:
 
 
 def _few_and_enough(tasks: Mapping[str, Comparison]) -> tuple[bool, bool]:
-    """Return whether methods with several runs have too few of them for a confidence interval, and whether some have
-    enough.
+    """Return whether methods with several known results have too few of them for a confidence interval, and whether
+    some have enough.
     """
-    counts = [len(of.repetitions) for comparison in tasks.values() for of in comparison.contenders]
+    counts = [of.n for comparison in tasks.values() for of in comparison.contenders]
     return any(1 < n < FEWEST_FOR_INTERVAL for n in counts), any(n >= FEWEST_FOR_INTERVAL for n in counts)
 
 

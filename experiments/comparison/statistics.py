@@ -103,6 +103,11 @@ class Contender:
         return int(np.isnan(self.final).sum())
 
     @property
+    def n(self) -> int:
+        """Number of repetitions with a known result."""
+        return len(self.repetitions) - self.missing
+
+    @property
     def source(self) -> str:
         """Whether the final regrets of this run are measured or predicted, in words."""
         return final_source(self.repetitions)
@@ -142,7 +147,7 @@ class Comparison(Displayed):
     mean: float | None = None
 
     def __repr__(self) -> str:
-        means = (f"{of.label} {self.goal.text(of.final.mean())} (n = {len(of.final)})" for of in self.contenders)
+        means = (f"{of.label} {self._mean_text(of)} (n = {of.n})" for of in self.contenders)
         where = f"{self.space}, over {CLOCK_WORDS[self.over]}"
         return f"Comparison({where}; mean final {self.goal.regret}, {self.source}: {', '.join(means)})"
 
@@ -153,7 +158,7 @@ class Comparison(Displayed):
         heading = (
             f"{self.goal.title} on {self.space}, {facts.dataset}, over {CLOCK_WORDS[self.over]}; table {facts.table}"
         )
-        interval = interval_name([len(of.repetitions) for of in self.contenders])
+        interval = interval_name([of.n for of in self.contenders])
         columns = ("run", "n", "mean", interval, "standard deviation", "median", "best", "source")
         numbers = ("final_std", "final_median", "final_best")
 
@@ -169,6 +174,9 @@ class Comparison(Displayed):
             for row in self.results.to_dict("records")
         ]  # fmt: skip
         return html_table(heading, columns, rows)
+
+    def _mean_text(self, of: Contender) -> str:
+        return self.goal.text(float(np.nanmean(of.final))) if of.n else "unknown"
 
     @property
     def space(self) -> str:
@@ -255,10 +263,11 @@ class Comparison(Displayed):
         """A data frame with one row per run; regrets of accuracies are fractions.
 
         Columns: label, kind, optimizer, folder, space, dataset, table, scale (NaN for black-box studies), n (number of
-        searches with a result), finished and source (of the final regrets: measured or predicted). Then follow
-        statistics of the final test regrets: final_mean, final_std (n - 1; NaN for one search), final_low and
-        final_high (95 % confidence interval of the mean, or the range of fewer than six searches), final_median,
-        final_median_low and final_median_high (the same for the median), and final_best.
+        searches with a known result), missing (number of searches whose result a partial table lacks), finished and
+        source (of the known final regrets: measured or predicted). Then follow statistics of the known final test
+        regrets: final_mean, final_std (n - 1; NaN for one search), final_low and final_high (95 % confidence interval
+        of the mean, or the range of fewer than six searches), final_median, final_median_low and final_median_high (the
+        same for the median), and final_best.
 
         anytime_mean, … are the same statistics of the anytime regrets: the mean regret between anytime_start and
         anytime_end, the range that all curves have in common. log_anytime_mean, … are those on logarithmic time, from
@@ -279,7 +288,8 @@ class Comparison(Displayed):
             "dataset": facts.dataset,
             "table": facts.table,
             "scale": entry.scale or np.nan,
-            "n": len(contender.repetitions),
+            "n": contender.n,
+            "missing": contender.missing,
             "finished": entry.progress is None,
             "source": contender.source,
         }
@@ -357,9 +367,7 @@ class Comparison(Displayed):
             found.append("The methods end at different times, so compare their regrets at the common time, too.")
         for noun, least in (("seed", FEW_SEEDS), ("repeat", FEW_REPEATS)):
             few = [
-                f"{of.label} (n = {len(of.repetitions):,})"
-                for of in self.contenders
-                if noun == of.entry.REPETITION and len(of.repetitions) < least
+                f"{of.label} (n = {of.n:,})" for of in self.contenders if noun == of.entry.REPETITION and of.n < least
             ]
             if few:
                 found.append(f"Fewer than {counted(least, noun)}, so rankings can change with more: {', '.join(few)}.")

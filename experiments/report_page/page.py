@@ -178,7 +178,7 @@ def _notes(sentences: Iterable[str]) -> Markup:
 def _panel(panel: Panel, drawn: Sequence[Panel], panels: Sequence[Panel]) -> Markup:
     chart = tag("div", data_chart=drawn.index(panel)) if panel.axes else tag("p", "No run has a result yet.")
     unit = f" [{panel.goal.unit}]" if panel.goal.unit else ""
-    interval = interval_name([len(of.repetitions) for of in panel.drawn])
+    interval = interval_name([len(of.final) for of in panel.drawn])
     headings = [
         "Run",
         "Method",
@@ -206,7 +206,7 @@ def _shared(panel: Panel) -> str:
 
 def _row(of: Drawn, panel: Panel) -> list[object]:
     final, goal = of.final, panel.goal
-    row: list[object] = [of.subject.label, of.entry.optimizer, Cell(f"{len(of.repetitions):,}", len(of.repetitions))]
+    row: list[object] = [of.subject.label, of.entry.optimizer, Cell(f"{len(final):,}", len(final))]
     if not len(final):
         row += [Cell(NO_VALUE)] * 4
     else:

@@ -45,7 +45,7 @@ def cost(
         A data frame with `hash`, `training_time` (s), `trainable_parameters`, `accuracy` (fraction), means over
         repeats, and `distance` from `cell` (differing edges and operations, see `locality`; <NA> without a cell).
         `attrs["pearson"]` and `attrs["spearman"]` have the correlations of all pairs. If the table lacks the cell,
-        `attrs["notes"]` says so, and captions repeat it.
+        `attrs["notes"]` states this, and captions repeat it.
 
     Raises OutOfDomainError if fewer than three cells have all three.
     """

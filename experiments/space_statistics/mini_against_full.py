@@ -79,7 +79,7 @@ def mini_against_full(table: Table, split: str = "validation", predicted: bool =
 
 
 def _measures(accuracies: Floats, seconds: Floats, parameters: Floats) -> dict[str, Measure]:
-    """Return what is computed from (N,) cells, as functions of how often each cell counts, which may be never."""
+    """Return the quantities of (N,) cells as functions of how many times each cell counts, which may be 0."""
     order = np.argsort(-accuracies, kind="stable")
     below_best = accuracies[order[0]] - accuracies[order]
 

@@ -264,8 +264,8 @@ class BlackBoxStudy(RunRecord):
         for before, study in pairwise(ordered):
             if (first := study.numbers.start) < before.numbers.stop:
                 raise InvalidInputError(
-                    f"'{before.folder}' and '{study.folder}' both have search {first}: give studies of different "
-                    f"searches, which {option('first_repeat')} selects"
+                    f"'{before.folder}' and '{study.folder}' both have search {first}: give studies with different "
+                    f"ranges of searches ({option('first_repeat')})"
                 )
         searches = sum(study.config["repeats"] for study in ordered)
         return JoinedStudy(ordered[0].folder, {**ordered[0].config, "repeats": searches}, tuple(ordered))

@@ -213,7 +213,7 @@ class Repeats:
         """Return the error for a search in which no training ended."""
         if not found.started:
             name = self.options.method.__name__
-            return InvalidInputError(f"{name}.ask() returned None before any training: return a Query")
+            return InvalidInputError(f"{name}.ask() returned None before any training: return a proposal")
         if found.evaluations:  # all failed
             all_of_them = f"all {found.evaluations:,} architectures" if found.evaluations > 1 else "the architecture"
             return InvalidInputError(

@@ -34,7 +34,7 @@ def summarise(config: Mapping[str, Any], lines: Sequence[Mapping[str, Any]]) -> 
 
 
 def result_text(goal: Goal, summary: Mapping[str, Any], searches: int) -> str:
-    """Return the test regrets at the end of searches in words, for screens, or that the table lacks them.
+    """Return a sentence for screens: the test regrets at the end of searches, or that the table lacks them.
 
     A single search has neither a spread nor a median. Exact values are not called measured.
 

@@ -39,7 +39,7 @@ class Statistics:
     out: Path | None = None
     """Folder of the results. Default: statistics/TABLE."""
     dataset: str | None = None
-    """Data set to analyse, for the analyses of NAS-Bench-101, such as cifar10. Default: the table's only data set."""
+    """Data set to analyse, such as cifar10 (only for analyses of NAS-Bench-101). Default: the table's only data set."""
     split: Literal["test", "validation"] | None = None
     """Accuracy to analyse. Default: the paper's choice if it is measured, else validation."""
     space: str | None = None

@@ -173,9 +173,9 @@ def is_drawable(arch: Architecture) -> bool:
 
 
 def drawable_weights(architectures: Sequence[Architecture], weights: Mapping[int, Shares]) -> Mapping[int, Shares]:
-    """Return mixing weights by epoch as they are; empty if drawings of the architectures have no place for them.
+    """Return mixing weights by epoch unchanged, or {} if drawings of the architectures have no place for them.
 
-    Spaces of one's own can have other weights than the drawn form of their architectures, such as fewer operations.
+    Users' own spaces can have other weights than the drawn form of their architectures, such as fewer operations.
 
     Args:
         architectures: the architecture after every epoch.

@@ -49,7 +49,7 @@ def copy_attributes(folder: Path, new: Path) -> None:
     """
     with suppress(OSError):
         about = folder.stat()
-        for owner in (about.st_uid, -1):  # -1: the group alone, which also its members may set
+        for owner in (about.st_uid, -1):  # -1: only the group, which its members may also set
             with suppress(OSError, AttributeError):  # Windows has no chown
                 os.chown(new, owner, about.st_gid)
         shutil.copystat(folder, new)

@@ -29,7 +29,7 @@ def require_package(package: str, what: str, extra: str = "", install: str = "")
     """Raise UserError if a package is not installed.
 
     Args:
-        package: the package, by the name of its import.
+        package: the import name of the package.
         what: the feature that needs it.
         extra: the extra of this package that installs it.
         install: how to install it, if no extra does.
@@ -96,6 +96,11 @@ class Group:
                 advice = f"choose {alternatives(classes)}"
             return getattr(holder, attribute)
         except (ImportError, AttributeError, ValueError, TypeError) as error:
+            if "." in attribute:  # such as f.<locals>.Mine, a class that a function defines
+                raise InvalidInputError(
+                    f"the {self.kind} '{name}' cannot be found by its name, which a run records: define it at the top "
+                    "level of a module or script"
+                ) from error
             if module == "__main__":
                 raise InvalidInputError(
                     f"the {self.kind} '{name}' belongs to the script or notebook that started this run: resume it from "

@@ -105,7 +105,7 @@ def print_table(table: "Table", console: "Console") -> None:
 def _set_widths(table: "Table", console: "Console") -> bool:
     """Set the widths of columns so that their words stay whole; return False if the console is too narrow.
 
-    The width that remains first goes to columns that need least of it to have their cells on one line.
+    The remaining width goes first to the columns that need the least of it to keep their cells on one line.
     """
     from rich.measure import Measurement, measure_renderables
 

@@ -38,7 +38,7 @@ SPACE_NAME = "nats-size"
 
 _EXAMPLE = "64:48:32:16:8"
 _TEXT = re.compile(r"(?:(?P<space>(?![0-9]+:)[\w-]+):)?(?P<widths>[0-9]{1,9}(?::[0-9]{1,9}){4})")
-"""A space is never a number: 64:48:32:16:8:8 has a width too many."""
+"""The name of a space is never a number: 64:48:32:16:8:8 has one width too many."""
 _SIMILAR = re.compile(r"[0-9:]+")
 
 

@@ -325,7 +325,8 @@ def open_search(folder: str | Path) -> Run:
         )
     if (path / CONFIG).is_file() and read_description(path)[0] == RECORDED:
         raise InvalidInputError(
-            f"'{path}' was recorded with nb.Recorder and has no supernet weights: continue it with nb.Recorder.resume"
+            f"'{path}' was recorded with nb.Recorder and has no supernet weights to rank or resume with: only "
+            "nb.Recorder.resume can continue it"
         )
     return Run.open(path)
 

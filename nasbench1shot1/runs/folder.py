@@ -39,7 +39,7 @@ TRAJECTORY = "trajectory"
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FolderView:
-    """Base class of whatever reads a folder when its attributes are used, such as records of runs."""
+    """Base class of objects that read a folder when their attributes are used, such as records of runs."""
 
     _given: Path
 

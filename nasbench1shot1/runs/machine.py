@@ -139,7 +139,7 @@ def _set(attributes: Iterable[tuple[Any, str, Any]]) -> None:
 
 @contextmanager
 def default_modes() -> Iterator[None]:
-    """Inside the context, PyTorch has its own default dtype, default device and gradient mode.
+    """Inside the context, set the default dtype, default device and gradient mode to PyTorch's own defaults.
 
     The caller's settings are restored afterwards, even if code inside changes them.
     """

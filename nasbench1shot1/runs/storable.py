@@ -1,4 +1,4 @@
-"""What files of runs can hold: checks of values that a user's class returns, before they are written."""
+"""Checks that the files of runs can hold the values that a user's class returns, before these are written."""
 
 import io
 import json
@@ -9,7 +9,7 @@ from nasbench1shot1.ground.errors import InvalidInputError, shorten
 
 
 def check_checkpoint_values(name: str, state: Any) -> None:
-    """Raise InvalidInputError, with the place, if a checkpoint with a state could not be read again.
+    """Raise InvalidInputError, which names the place, if a checkpoint with a state could not be read back.
 
     Args:
         name: the method that returned the state, such as "Mine.state_dict".
@@ -19,7 +19,7 @@ def check_checkpoint_values(name: str, state: Any) -> None:
 
 
 def check_json_values(name: str, value: Any) -> None:
-    """Raise InvalidInputError, with the place, if a value cannot be written as JSON.
+    """Raise InvalidInputError, which names the place, if a value cannot be written as JSON.
 
     Args:
         name: the method that returned the value, such as "Mine.structure".
@@ -29,10 +29,10 @@ def check_json_values(name: str, value: Any) -> None:
 
 
 def _check(value: Any, place: str, fits: Callable[[Any], bool], advice: str) -> None:
-    """Raise InvalidInputError if a value, or an entry of plain dicts, lists and tuples in it, does not fit."""
+    """Raise InvalidInputError unless `fits` accepts a value, and every entry of plain dicts, lists and tuples in it."""
     if type(value) is dict:
         for key, entry in value.items():
-            if not (fits(key) and (type(key) is str or fits({key: None}))):  # a list of JSON, but not a key: a tuple
+            if not (fits(key) and (type(key) is str or fits({key: None}))):  # tuples fit as values, but not as keys
                 raise InvalidInputError(f"{place} has the key {_text(key)}, which a run cannot record: {advice}")
             _check(entry, f"{place}[{key!r}]", fits, advice)
     elif type(value) in (list, tuple):

@@ -248,11 +248,11 @@ class SharedWeights:
         return next(batches(half, min(images, len(half)), generator))
 
     def rows_in_turn(self, size: int, generator: torch.Generator, together: int = 1) -> Iterator[Tensor]:
-        """Yield the rows of every `together` successive batches of the architecture half endlessly.
+        """Yield endlessly the rows of the next `together` batches of the architecture half.
 
-        As in published loaders, the half is shuffled again in every pass, whose last batch may be smaller. The rows of
-        successive batches may come from two passes. If the half has at most `together` · `size` rows, all of them are
-        yielded each time.
+        As in published loaders, the half is shuffled again in every pass, and the last batch of a pass may be smaller.
+        The rows of successive batches may come from two passes. If the half has at most `together` · `size` rows, all
+        of them are yielded each time.
         """
         half = self._split.architecture
         if size * together >= len(half):

@@ -68,7 +68,7 @@ class Table(TableRows):
     def of_dataset(self, dataset: str | None = None) -> Self:
         """Return a table that shares this one's columns and `id`, and knows only one of its data sets.
 
-        Its functions need no `dataset`. By default, it is the table's only data set.
+        Methods of the returned table need no `dataset`. Default of `dataset`: the table's only data set.
 
         Raises InvalidInputError for an unknown data set, or if none is given and the table has several.
         """

@@ -1,6 +1,7 @@
 """The words of comparisons about their numbers: measured or predicted values, intervals of few runs, common times."""
 
 import json
+import re
 from io import StringIO
 from pathlib import Path
 
@@ -51,6 +52,28 @@ def test_the_final_regret_is_that_of_the_last_epoch_if_a_partial_table_lacks_an_
     for over in ("simulated-time", "search-time"):
         (contender,) = compare_tasks([run.folder], over=over).tasks["s1"].contenders
         assert contender.final.tolist() == [pytest.approx(lines[-1]["test_regret"])]
+
+
+def test_results_that_a_partial_table_lacks_are_counted_apart(tmp_path):
+    group = make.group(tmp_path / "seeds", [(9, 8), (9, 7), (9, 6)], epochs=1, reference="present")
+    for run in group.runs[1:]:
+        (run.folder / "summary.json").unlink()
+        first, last = run.lines
+        last |= dict.fromkeys(("test_regret", "table_test_error", "simulated_seconds"))
+        (run.folder / "metrics.jsonl").write_text(f"{json.dumps(first)}\n{json.dumps(last)}\n")
+    found = compare_tasks([group.folder], over="epochs")
+    (row,), known = found.results.to_dict("records"), group.runs[0].lines[-1]["test_regret"]
+    assert (row["n"], row["missing"], row["final_mean"]) == (1, 2, known) and f"{100 * known:.2f} % (n = 1)" in repr(
+        found
+    )
+    assert "| darts (unfinished) | 1 | " in found.table().markdown()
+    missing = "Not in the table: 2 of 3 results of darts."
+    assert missing in nb.compare([group.folder]).figure.caption
+    for text in (found.methods_text(), found.table().caption, found.task_table().caption):
+        assert f"{missing} They are not counted in n." in text and "n = 1" in text and "n = 3" not in text
+    page_row = page(tmp_path, [group.folder]).partition("Final regrets")[2].partition("</tbody>")[0]
+    assert re.search(r"<td[^>]*>1</td>", page_row) and not re.search(r"<td[^>]*>3</td>", page_row)
+    assert "all networks of the space that the table has (" in mean_text(found.tasks)
 
 
 def test_runs_of_which_another_table_has_no_architecture_are_refused(tmp_path):
@@ -152,11 +175,12 @@ def test_every_text_calls_the_range_of_few_runs_a_range(tmp_path):
     (row,) = found.results.to_dict("records")
     for low, high in (("final_low", "final_high"), ("final_median_low", "final_median_high")):
         assert (row[low], row[high]) == (min(final), max(final))
+    none = "No method has several results"
     cases = (
         ([few, one], "mean and range", "Brackets: minimum and maximum (fewer than 6 runs)", "with minimum and maximum"),
         ([enough], "mean and 95 % confidence interval (bootstrap)", "Brackets: 95 %", "(1,000 resamples of the runs)."),
         ([few, enough], "n < 6: range", "of fewer than 6 runs: minimum", "or with the range of fewer than 6 runs."),
-        ([one], "", "One run per method: no intervals.", "Each method has one run, so there are no intervals."),
+        ([one], "", f"{none}: no intervals.", f"{none}, so there are no intervals."),
     )
     for runs, band, brackets, statistics in cases:
         found = compare_tasks(runs)

@@ -68,14 +68,14 @@ _state = cache(tiny_state)
 
 
 def shared_with(images: int) -> SharedWeights:
-    """Shared weights whose architecture half has a number of rows."""
+    """Return shared weights whose architecture half has `images` rows."""
     shared = _state(optimizer="random-ws").shared_weights(1)
     shared._split = Split(np.arange(0), 7 + np.arange(images), nasbench101_validation_images=0, unknown_images=0)
     return shared
 
 
 def published_numbers(images: int, size: int, together: int, candidates: int) -> list[int]:
-    """Images of each candidate in the published loops, which begin the loader again when it ends."""
+    """Return the number of images of each candidate in the published loops, which restart the loader when it ends."""
     loader = BatchSampler(range(images), size, drop_last=False)
     batches, found = iter(loader), []
     for _ in range(candidates):

@@ -77,7 +77,7 @@ def random_sampling(table: "Table", space: str, dataset: str | None, lookups: in
         known.append(pandas.Series(regrets, index=rows))
     networks = pandas.concat(known, axis=1, join="inner").to_numpy(np.float64)
     _, places, counts = np.unique(networks[:, 0], return_inverse=True, return_counts=True)
-    # By rank of the validation error: the search returns one of this rank if no draw is better, but not all are worse
+    # Per rank of the validation error: a search returns this rank if no draw is better, but not all draws are worse
     not_better = np.append(counts[::-1].cumsum()[::-1], 0) / len(networks)
     of_rank = -np.diff(not_better**lookups)
     return Distribution(networks[:, -1], (of_rank / counts)[places])
