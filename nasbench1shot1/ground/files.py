@@ -180,9 +180,11 @@ def _check_may_move(folder: Path) -> None:
     A mount point cannot be moved, and the current folder would be deleted under the user's shell.
     """
     place = folder.resolve()
-    if not place.is_dir():
+    try:
+        is_mount = place.is_mount()
+    except OSError:  # another process is replacing it
         return
-    if place.is_mount():
+    if is_mount:
         raise InvalidInputError(f"'{folder}' is a mount point, so it cannot be replaced: choose a folder inside it")
     with suppress(FileNotFoundError):  # the current folder may have been removed
         if Path.cwd().is_relative_to(place):
@@ -190,7 +192,8 @@ def _check_may_move(folder: Path) -> None:
                 f"'{folder}' contains the current folder, so it cannot be replaced: choose a folder inside it, or "
                 "change to another folder first"
             )
-    if not os.access(place, os.W_OK):
+    is_locked = not os.access(place, os.W_OK) and place.is_dir()
+    if is_locked and not os.access(place, os.W_OK):  # again: another process may be replacing it
         raise write_error(folder, PermissionError(errno.EACCES, os.strerror(errno.EACCES)))
 
 

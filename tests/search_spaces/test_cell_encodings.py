@@ -81,7 +81,7 @@ def test_the_inception_like_cell_in_both_encodings() -> None:
     ]
     assert {str(arch) for arch in found} == {SPACE.benchmark.reference_points["Inception-like cell"]}
     fewer = SPACE.encoding("edge-index").from_configuration({**by_index, "edge_8": 20})
-    assert fewer.cell == nb.Cell(matrix - np.eye(V, k=1, dtype=np.int8) * ([0] * 6 + [1]), [*"i", *labels, *"o"])
+    assert fewer.cell == nb.Cell(matrix - np.eye(V, k=1, dtype=np.int8) * ([0] * 6 + [1]), ["input", *labels, "output"])
 
 
 def test_all_drawn_configurations_are_in_the_space_or_refused() -> None:
