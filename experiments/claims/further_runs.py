@@ -14,7 +14,6 @@ from nasbench1shot1.experiments.claims.verdicts import (
     FEWEST_SEARCHES,
     LEVELS,
     REPRODUCED,
-    RESAMPLES,
     UNDECIDED,
     Floats,
     Interval,
@@ -35,6 +34,9 @@ from nasbench1shot1.ground.bootstrap import draw_resamples, percentile_interval
 from nasbench1shot1.registry import search_space
 from nasbench1shot1.runs.record import RunRecord
 from nasbench1shot1.tuning.record import Study, best
+
+RESAMPLES = 2_000
+"""Resamples of architectures, of which each is ranked again; the ends of intervals over few runs need more."""
 
 # Rankings -------------------------------------------------------------------------------------------------------------
 

@@ -251,7 +251,7 @@ class RunRecord(FolderView, Displayed):
 
     @property
     def search_config(self) -> dict[str, Any]:
-        """The options of the run and, if it consists of searches as a tuning study does, those of its searches."""
+        """The options of the run; for a run of several searches, such as a tuning study, also those of its searches."""
         return self.config
 
     @property
