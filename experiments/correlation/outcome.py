@@ -8,15 +8,20 @@ import numpy as np
 import pandas
 
 from nasbench1shot1.display.axes import save_figure
+from nasbench1shot1.display.charts import draw_panels
 from nasbench1shot1.display.style import AnyStyle
 from nasbench1shot1.evaluator import BOUNDS
 from nasbench1shot1.experiments.correlation.analysis import Predictions, Undefined, compute_correlations
 from nasbench1shot1.experiments.correlation.drawing import (
-    by_epoch_figure,
+    BARS_NOTE,
+    X_LABELS,
+    by_epoch_panel,
     by_epoch_title,
+    facts_by_budget,
+    hidden_text,
     marked_ranks,
     ranking_title,
-    scatter_figure,
+    scatter_panel,
     settings_text,
     spearman_row,
 )
@@ -42,9 +47,9 @@ SHOWN = ("spearman", "kendall", "p@10", "regret")
 """Criteria in the summary, for one-shot errors and losses."""
 FILES = {CORRELATIONS, RELIABILITY, *picture_files(BY_EPOCH), *picture_files(SCATTER)}
 """Names of the files that `write_outcome` may write."""
-CSV_FLOATS = "%.10g"
-"""Format of the numbers in CSV files. The sampling error of correlations is far larger than the tenth digit, and more
-digits would only make packed records larger."""
+CSV_FLOATS, CSV_LIMITS = "%.10g", "{:.6g}"
+"""Formats of the numbers in CSV files, and of the limits of intervals, whose own error is far larger than the sixth
+digit, because they are estimated by resampling. More digits would only make packed records larger."""
 
 
 def write_outcome(
@@ -71,8 +76,12 @@ def write_outcome(
     frame, undefined, predictions, truth = compute_correlations(ranking, table, ranking.scored_epochs, advance)
     reliability = _reliability(ranking)
     for name, content in ((CORRELATIONS, frame), (RELIABILITY, reliability)):
+        limits = {
+            column: content[column].map(CSV_LIMITS.format, na_action="ignore")
+            for column in content.columns.intersection(["low", "high"])
+        }
         with atomic_write(folder / name) as file:
-            file.write(content.to_csv(index=False, float_format=CSV_FLOATS).encode())
+            file.write(content.assign(**limits).to_csv(index=False, float_format=CSV_FLOATS).encode())
     style = style or ranking.options.figure_style
     pictures = _figures(ranking, frame, predictions, truth, table, style, mark)
     for name, figure in pictures.items():
@@ -157,12 +166,16 @@ def _figures(
     mark: Iterable[Asked] | None,
 ) -> dict[str, "Figure"]:
     """Return the figures by the names of their PNG files."""
-    n, note = int(truth.known.sum()), settings_text(ranking, truth_fields(truth, table), truth)
-    by_epoch = by_epoch_figure(frame, by_epoch_title(ranking, n), note, style)
-    scores = {name: predictions.values[name] for name in ("error", "loss")}
-    rows = {name: spearman_row(frame, predictions.epoch, truth, name) for name in scores}
+    n, facts = int(truth.known.sum()), truth_fields(truth, table)
+    note = settings_text(ranking, {truth.budget: facts}, truth)
+    by_budget = settings_text(ranking, facts_by_budget(frame, X_LABELS, facts, table), truth)
+    by_epoch = [by_epoch_panel(frame, name) for name in X_LABELS]
+    rows = {name: spearman_row(frame, predictions.epoch, truth, name) for name in X_LABELS}
     marks, absent = marked_ranks(mark, table, predictions)
-    said = " ".join([note, *absent])
-    title = ranking_title(ranking, n, predictions.epoch)
-    scatter = scatter_figure(scores, truth, rows, title, said, style, marks)
-    return {BY_EPOCH: by_epoch, SCATTER: scatter}
+    scatter = [scatter_panel(predictions.values[name], truth, rows[name], name, marks) for name in X_LABELS]
+    said, title = " ".join([note, *absent]), ranking_title(ranking, n, predictions.epoch)
+    look: dict[str, Any] = {"sharey": True, "style": style}
+    return {
+        BY_EPOCH: draw_panels(by_epoch, f"{BARS_NOTE} {by_budget}", by_epoch_title(ranking, n), **look).figure,
+        SCATTER: draw_panels(scatter, f"{hidden_text(truth)}{said}", title, **look).figure,
+    }
