@@ -34,6 +34,7 @@ lint: $(VENV)/.dev
 	$(BIN)/ruff check $(CODE)
 	$(BIN)/ruff format --check $(CODE)
 	cd docs && $(abspath $(BIN))/mypy --config-file ../pyproject.toml  # in another folder, so that mypy reads the installed package
+	cd docs && $(abspath $(BIN))/mypy --config-file ../pyproject.toml ../tests/helpers/user_scripts  # documented use has precise types
 	cd docs && $(abspath $(BIN))/lint-imports --no-logo --no-cache --config ../pyproject.toml
 
 # tests/test_site.py builds the site, too, and tests it in a browser.

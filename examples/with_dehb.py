@@ -1,6 +1,6 @@
 """DEHB: differential evolution and Hyperband on s1, until the simulated time is spent.
 
-Needs `pip install dehb`, which requires numpy < 2; version 0.1.2 also runs with numpy 2.
+Needs `pip install dehb==0.1.2`, which requires numpy < 2, in an environment of its own.
 """
 
 from contextlib import suppress

@@ -1,6 +1,6 @@
 """NePS: Hyperband on s1, with the simulated seconds as its budget.
 
-Needs `pip install neural-pipeline-search`, in an environment of its own if pip refuses its requirements.
+Needs `pip install neural-pipeline-search`, which requires pandas < 3 and networkx < 3, in an environment of its own.
 """
 
 import neps

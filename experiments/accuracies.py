@@ -42,7 +42,7 @@ Published = Mapping[tuple[str, str, str], tuple[float, float]]
 
 def published_values(**rows: tuple[tuple[float, float], ...]) -> Published:
     """Return published values; each keyword is a method with underscores, with a pair for each data set and split."""
-    places = list(product(("cifar10", "cifar100", "ImageNet16-120"), SPLITS))
+    places = list(product(DATA_SETS, SPLITS))
     return {
         (name.replace("_", "-"), *place): pair
         for name, row in rows.items()

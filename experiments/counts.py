@@ -83,16 +83,18 @@ def kind_counts(space: SearchSpace) -> dict[str, int]:
 
 def render_kinds(spaces: Iterable[SearchSpace]) -> "Iterator[Table]":
     """Yield the counts of `kind_counts` of each space for the terminal."""
-    from rich.table import Table
-
     for space in spaces:
-        table = Table(title=f"Sizes of {space.name}", caption=space.sizes_caption)
-        for heading in ("kind", "counted"):
-            table.add_column(heading)
-        table.add_column(space.name, justify="right")
+        table = _empty_table(f"Sizes of {space.name}", ["kind", "counted"], [space.name], space.sizes_caption)
         for kind, count in kind_counts(space).items():
             table.add_row(kind, space.kind_descriptions.get(kind, ""), f"{count:,}")
         yield table
+
+
+def _empty_table(title: str, texts: Sequence[str], numbers: Iterable[str], caption: str | None = None) -> "Table":
+    """Return a table for the terminal without rows, given the headings of its columns of texts and of numbers."""
+    from rich.table import Column, Table
+
+    return Table(*texts, *(Column(name, justify="right") for name in numbers), title=title, caption=caption)
 
 
 # Choice-block spaces --------------------------------------------------------------------------------------------------
@@ -177,13 +179,8 @@ def render_choice_blocks(spaces: Sequence[ChoiceBlockSpace]) -> "Iterator[Render
 
 
 def _table(counts: "pd.DataFrame") -> "Table":
-    from rich.table import Table
-
-    table = Table(title="Sizes of the search spaces", caption="≠ differs from NAS-Bench-1Shot1 (Table 1)")
-    table.add_column("quantity")
-    table.add_column("counted")
-    for name in counts.columns:
-        table.add_column(name, justify="right")
+    caption = "≠ differs from NAS-Bench-1Shot1 (Table 1)"
+    table = _empty_table("Sizes of the search spaces", ["quantity", "counted"], counts.columns, caption)
     for quantity, title in TITLES.items():
         rules: list[str] = counts.loc[quantity].index.tolist()
         for rule in rules:
@@ -226,14 +223,9 @@ def nasbench101_cells_by_vertices(space: NASBench101Space = SPACE) -> dict[int, 
 
 def render_nasbench101(spaces: Iterable[NASBench101Space] = (SPACE,)) -> "Iterator[RenderableType]":
     """Yield the counts of each space for the terminal, and the sizes of its cells."""
-    from rich.table import Table
-
     for space in spaces:
         benchmark, caption = NASBENCH101_CAPTIONS.get(space.name, ("NAS-Bench-101", ""))
-        table = Table(title=f"{benchmark}, {space.name}", caption=caption)
-        table.add_column("quantity")
-        table.add_column("counted")
-        table.add_column(space.name, justify="right")
+        table = _empty_table(f"{benchmark}, {space.name}", ["quantity", "counted"], [space.name], caption)
         counts = nasbench101_counts(space)
         for (quantity, counted), which in NASBENCH101_ROWS.items():
             table.add_row(quantity, counted, f"{counts[which]:,}")
@@ -243,13 +235,8 @@ def render_nasbench101(spaces: Iterable[NASBench101Space] = (SPACE,)) -> "Iterat
 
 def render_vertices(counts: Mapping[str, Mapping[int, int]]) -> "Table":
     """Return the number of distinct cells of each number of vertices for the terminal, with a row for each space."""
-    from rich.table import Table
-
     sizes = sorted({size for of_space in counts.values() for size in of_space})
-    table = Table(title="Distinct cells by number of vertices")
-    table.add_column("vertices")
-    for size in sizes:
-        table.add_column(str(size), justify="right")
+    table = _empty_table("Distinct cells by number of vertices", ["vertices"], map(str, sizes))
     for name, of_space in counts.items():
         table.add_row(name, *(f"{of_space.get(size, 0):,}" for size in sizes))
     return table

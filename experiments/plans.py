@@ -7,8 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from nasbench1shot1.experiments.planning.notes import duration_note, image_notes, scoring_note
-from nasbench1shot1.experiments.planning.plan import Plan, Row
+from nasbench1shot1.experiments.planning.plan import Plan, Row, duration_note, image_notes, scoring_note
 from nasbench1shot1.experiments.reproduction.figure_jobs import open_figure, unknown_figure
 from nasbench1shot1.experiments.reproduction.figures.catalogue import FIGURES
 from nasbench1shot1.experiments.reproduction.forecast import Counts, Report, figure_plan, no_report
@@ -19,8 +18,7 @@ from nasbench1shot1.ground.errors import InvalidInputError, option
 from nasbench1shot1.ground.files import as_path
 from nasbench1shot1.ground.text import counted, literal_console
 from nasbench1shot1.jobs.job import Workers
-from nasbench1shot1.jobs.makespan import makespan
-from nasbench1shot1.jobs.pool import WorkerOptions, this_process
+from nasbench1shot1.jobs.pool import WorkerOptions, makespan, this_process
 from nasbench1shot1.registry import with_names
 from nasbench1shot1.runs.devices import USUAL, gpus
 from nasbench1shot1.runs.options import checked_seeds
@@ -120,7 +118,8 @@ def _of_figure(
 ) -> Plan:
     figure = open_figure(name, only)
     where, given = figure.split_options(options)
-    with _folder() as folder, _workers(where, figure.kind.device, given, default=None) as places:
+    device, threads = given.get("device") or figure.kind.device, int(given.get("threads") or 1)
+    with _folder() as folder, where.open(device, threads, literal_console(), default=None) as places:
         figure = figure.on_table(scale, given, places.call)
         jobs = figure.jobs(scale, folder, given, seeds, places.call)
         made = how.plan(f"{name}, {scale} scale: {describe_work(jobs)}", jobs, places)
@@ -132,16 +131,6 @@ def _folder() -> Iterator[Path]:
     """Yield a folder in which no run has begun."""
     with TemporaryDirectory() as folder:
         yield Path(folder) / "plan"
-
-
-@contextmanager
-def _workers(
-    where: WorkerOptions, device: str, options: Mapping[str, Any], default: int | None = 1
-) -> Iterator[Workers]:
-    """Yield the workers that would run jobs, on whose machine steps are timed."""
-    threads = int(options.get("threads") or 1)
-    with where.open(options.get("device") or device, threads, literal_console(), default=default) as workers:
-        yield workers
 
 
 # Commands -------------------------------------------------------------------------------------------------------------

@@ -74,12 +74,7 @@ def unfinished_text(run: RunRecord) -> str:
     return f"Not finished: {run.progress}."
 
 
-def write_report(
-    run: SearchRecord,
-    table: Table,
-    out: Path,
-    look: Look = USUAL_LOOK,
-) -> dict[str, Any]:
+def write_report(run: SearchRecord, table: Table, out: Path, look: Look = USUAL_LOOK) -> dict[str, Any]:
     """Write metrics.jsonl, summary.json and regret.png of a run scored on `table` into a folder; return the summary.
 
     The folder is written whole or not at all, and replaces an earlier report. The summary of an unfinished run has the
@@ -96,11 +91,7 @@ def write_report(
 
 
 def write_group_report(
-    runs: Sequence[SearchRecord],
-    table: Table,
-    out: Path,
-    look: Look = USUAL_LOOK,
-    note: str = "",
+    runs: Sequence[SearchRecord], table: Table, out: Path, look: Look = USUAL_LOOK, note: str = ""
 ) -> list[dict[str, Any]]:
     """Write `write_report` of the runs of several seeds, each into `out/<run>`, and one regret.png of all of them.
 
@@ -115,12 +106,7 @@ def write_group_report(
         return summaries
 
 
-def write_ranking_report(
-    ranking: Ranking,
-    table: Table,
-    out: Path,
-    look: Look = USUAL_LOOK,
-) -> dict[str, Any]:
+def write_ranking_report(ranking: Ranking, table: Table, out: Path, look: Look = USUAL_LOOK) -> dict[str, Any]:
     """Write the correlations of a ranking with another table into a folder; return the summary.
 
     The call writes summary.json and the files named in `correlation.outcome.FILES`. It raises the errors that
@@ -134,12 +120,7 @@ def write_ranking_report(
         return summary
 
 
-def write_study_report(
-    study: Study,
-    table: Table,
-    out: Path,
-    look: Look = USUAL_LOOK,
-) -> dict[str, Any]:
+def write_study_report(study: Study, table: Table, out: Path, look: Look = USUAL_LOOK) -> dict[str, Any]:
     """Write metrics.jsonl, summary.json and trajectory.png of a study scored on `table`; return the summary.
 
     The best observations are still those with the lowest loss during tuning. The call raises the errors that
@@ -149,19 +130,14 @@ def write_study_report(
     warn_of_other_values([study], table)
     lines, _flags = rescored_study_lines(study, table)
     with _new_report(out) as folder:
-        summary = _with_progress(summarise_study(study, lines, table.id), unfinished)
+        summary = _with_progress(summarise_study(study, lines, table), unfinished)
         _write_lines(lines, summary, folder)
         figure = trajectory_figure(study, lines, table, look.style, look.mark)
         save_figure(figure, folder / picture_name(TRAJECTORY, look.format))
         return summary
 
 
-def write_black_box_report(
-    study: BlackBoxStudy,
-    table: Table,
-    out: Path,
-    look: Look = USUAL_LOOK,
-) -> dict[str, Any]:
+def write_black_box_report(study: BlackBoxStudy, table: Table, out: Path, look: Look = USUAL_LOOK) -> dict[str, Any]:
     """Write metrics.jsonl, summary.json and regret.png of a black-box study scored on `table`; return the summary.
 
     The clock and the incumbents stay as they are recorded. There is no picture if the table lacks a test regret. The
@@ -199,7 +175,7 @@ def _write(run: SearchRecord, table: Table, folder: Path, look: Look) -> dict[st
     lines = rescored_lines(run, table)
     unfinished = unfinished_text(run)
     config = {**run.config, "early_stopping": False} if unfinished else run.config  # not stopped yet
-    if (baseline := baseline_of(run, table, run.architectures[0].space)) is not None:
+    if (baseline := baseline_of(run.baseline, run.config, table, run.architectures[0].space)) is not None:
         config = {**config, **baseline.fields()}
     summary = _with_progress(summarise(config, lines, table.id), unfinished)
     _write_lines(lines, summary, folder)

@@ -6,7 +6,6 @@ Nothing is searched again.
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import pandas
@@ -16,6 +15,7 @@ from nasbench1shot1.black_box_search.record import BlackBoxStudy
 from nasbench1shot1.evaluator import Judge, Score
 from nasbench1shot1.ground.errors import UserError
 from nasbench1shot1.ground.text import print_to_stderr
+from nasbench1shot1.ground.values import copied_property
 from nasbench1shot1.one_shot_search.record import SearchRecord
 from nasbench1shot1.proposers.configurations import parse_id
 from nasbench1shot1.registry import search_space, table_of_run
@@ -98,7 +98,7 @@ class RescoredStudy(BlackBoxStudy):
 
     scored: tuple[dict[str, Any], ...] = ()
 
-    @cached_property
+    @copied_property
     def lines(self) -> list[dict[str, Any]]:
         """The lines with the values of the table."""
         return list(self.scored)

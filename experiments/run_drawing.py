@@ -41,7 +41,7 @@ from nasbench1shot1.tuning.drawing import draw_trajectory, trajectory_caption, t
 from nasbench1shot1.tuning.record import Study
 
 if TYPE_CHECKING:
-    from nasbench1shot1.display.axes import Axes
+    from nasbench1shot1.display.axes import Axes, DrawnAxes
 
 Drawable = SearchRecord | SearchGroup | BlackBoxStudy | Study
 Labels = str | Sequence[str]
@@ -59,7 +59,7 @@ def draw_regret(
     labels: Labels | None = None,
     style: AnyStyle | None = None,
     mark: Iterable[Asked] | None = None,
-) -> "Axes": ...
+) -> "DrawnAxes": ...
 
 
 @overload
@@ -142,7 +142,7 @@ def draw_regret(
             start_at_zero(draw_marked(draw_largest(found.baseline, axes), regrets.levels()))
             if canvas is None:
                 return _with_legend(axes, regrets.note)
-            about = trajectory_caption(found, recorded_table(found), found.baseline, regrets.note)
+            about = trajectory_caption(found, found.lines, recorded_table(found), found.baseline, regrets.note)
             canvas.finish(trajectory_title(found, found.lines), about, legend=True)
             return axes
         (label,) = main_first(labels, [name])

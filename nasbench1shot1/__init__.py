@@ -5,7 +5,7 @@ Importing this package is light: torch, pandas and matplotlib are imported only 
 
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 __version__ = "0.1.0"
 
@@ -67,8 +67,11 @@ if TYPE_CHECKING:
     from nasbench1shot1.optimizer import OneShotOptimizer as OneShotOptimizer
     from nasbench1shot1.optimizers.black_box.ask_tell import AskTell as AskTell
     from nasbench1shot1.recording.recorder import Recorder as Recorder
-    from nasbench1shot1.registry import search_space as search_space
     from nasbench1shot1.runs.opening import open_run as open_run
+    from nasbench1shot1.search_spaces.choice_blocks import ChoiceBlockSpace as _ChoiceBlockSpace
+    from nasbench1shot1.search_spaces.nasbench101 import NASBench101Space as _NASBench101Space
+    from nasbench1shot1.search_spaces.nasbench201 import NASBench201Space as _NASBench201Space
+    from nasbench1shot1.search_spaces.nats_size import NATSSizeSpace as _NATSSizeSpace
     from nasbench1shot1.space import OneShotSpace as OneShotSpace
     from nasbench1shot1.space import SearchSpace as SearchSpace
     from nasbench1shot1.supernets.supernet import Supernet as Supernet
@@ -82,6 +85,22 @@ if TYPE_CHECKING:
     from nasbench1shot1.trajectories.files import study_from as study_from
     from nasbench1shot1.trajectories.from_frame import study_from_frame as study_from_frame
     from nasbench1shot1.tuning.tuning import tune as tune
+
+    # The types of `registry.search_space`: built-in names have the classes of their spaces, which know Λ, for example.
+    @overload
+    def search_space(name: Literal["s1", "s2", "s3"]) -> _ChoiceBlockSpace: ...
+    @overload
+    def search_space(name: Literal["nb101", "nb101-mini", "nb101-5v"]) -> _NASBench101Space: ...
+    @overload
+    def search_space(name: Literal["nb201"]) -> _NASBench201Space: ...
+    @overload
+    def search_space(name: Literal["nats-size"]) -> _NATSSizeSpace: ...
+    @overload
+    def search_space(name: str) -> SearchSpace: ...
+    def search_space(name: str) -> SearchSpace:
+        """Return the search space with a name, such as "s1", or a versioned id, such as "nb101-s1-v1"."""
+        raise NotImplementedError
+
 
 # No module has the name of something below: importing that module would put itself in the name's place.
 _HOME = {

@@ -69,6 +69,14 @@ class Architecture:
     def __repr__(self) -> str:
         return f"{type(self).__name__}('{self}')"
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the text: equal architectures have equal pickles, by which joblib.Memory recognizes arguments."""
+        return type(self).parse, (str(self),)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """Return the architecture itself, which is immutable."""
+        return self
+
     @classmethod
     def parse(cls, text: str) -> Self:
         """Read the result of `str(architecture)`; only the format is checked.

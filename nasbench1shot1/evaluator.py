@@ -10,7 +10,7 @@ from nasbench1shot1.architecture import Architecture, parsed
 from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError, UserError, shorten
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.runs.folder import damaged_file_error
-from nasbench1shot1.runs.record import has_type
+from nasbench1shot1.runs.record import ObjectOf, has_type
 from nasbench1shot1.tables.bounds import Bounds, GivenBounds, as_bounds
 from nasbench1shot1.tables.columns import source_text
 from nasbench1shot1.tables.description import Objective
@@ -20,6 +20,8 @@ from nasbench1shot1.tables.table import Table
 
 ELSEWHERE = ("table_validation_error", "table_test_error", "validation_regret", "test_regret")
 """Fields that are recorded for data sets on which a search does not train."""
+OTHER_DATASETS = ObjectOf(ObjectOf(fields=tuple((name, float | None) for name in ELSEWHERE)))
+"""The type of a line's field with `ELSEWHERE` of each of these data sets."""
 
 BOUNDS = "bounds"
 """Field of config.json with the resolved bounds of a run and its baseline; runs without a baseline lack it."""
@@ -79,8 +81,8 @@ def score(
     Raises:
         OutOfDomainError: the table lacks the architecture, the objective or a bounded cost, or no network is within
             the bounds.
-        InvalidInputError: the table is only a name, a text is not a bound, the metric is unknown, or neither high nor
-            low values are better.
+        InvalidInputError: the table is only a name, a text is not a bound, the metric is unknown, neither high nor low
+            values are better, or the architecture is not in its own space.
     """
     if not isinstance(table, Table):
         raise InvalidInputError(

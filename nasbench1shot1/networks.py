@@ -1,11 +1,14 @@
 """Construction of an architecture's stand-alone network, as its benchmark trains it."""
 
 import inspect
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.benchmark import Benchmark, benchmarks
 from nasbench1shot1.ground.arguments import check_torch_generator
 from nasbench1shot1.ground.errors import unknown_name
+
+if TYPE_CHECKING:
+    from torch.nn import Module
 
 
 def benchmark_of(x: Any) -> Benchmark:
@@ -14,7 +17,7 @@ def benchmark_of(x: Any) -> Benchmark:
     return found if isinstance(found, Benchmark) else next(benchmarks())
 
 
-def build_network(x: Any, **options: Any) -> Any:
+def build_network(x: Any, **options: Any) -> "Module":
     """Build the stand-alone network of an architecture with new weights; its benchmark defines the defaults.
 
     Args:
@@ -37,4 +40,5 @@ def build_network(x: Any, **options: Any) -> Any:
             raise unknown_name("option of this network", option, known)
     if options.get("generator") is not None:
         check_torch_generator(options["generator"])
-    return build(x, **options)
+    network: Module = build(x, **options)
+    return network

@@ -6,7 +6,7 @@ Other packages can add their own through the entry-point groups `nasbench1shot1.
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from importlib import import_module
 from inspect import isfunction
@@ -174,9 +174,11 @@ def name_of_space(space: "SearchSpace") -> str:
     """
     if space.name in names("search_spaces"):
         with suppress(InvalidInputError):  # another package's space that cannot be imported
-            if search_space(space.name) is space:
+            if search_space(space.name) == space:  # perhaps its copy from another process
                 return space.name
-    places = [f"{module}:{attribute}" for module, attribute in _places_of(space)]
+    places = _places_of(lambda value: value is space)
+    if not places:  # perhaps a copy from another process
+        places = _places_of(lambda value: type(value) is type(space) and value == space)
     if not places:
         raise InvalidInputError(
             f"{space!r} is not an attribute of any module, so a run could not find it again: assign it to a name at "
@@ -185,13 +187,15 @@ def name_of_space(space: "SearchSpace") -> str:
     return min(places, key=lambda place: (place.startswith(SCRIPT), place))
 
 
-def _places_of(space: "SearchSpace") -> Iterator[tuple[str, str]]:
-    """Yield the modules and attributes that refer to a space."""
-    for name, module in list(sys.modules.items()):
-        if name == "__main__" or getattr(module, "__spec__", None) is not None:
-            for attribute, value in list(getattr(module, "__dict__", {}).items()):
-                if value is space:
-                    yield name, attribute
+def _places_of(is_wanted: Callable[[Any], bool]) -> list[str]:
+    """Return the names "module:object" of the attributes of modules that a function accepts."""
+    return [
+        f"{name}:{attribute}"
+        for name, module in list(sys.modules.items())
+        if name == "__main__" or getattr(module, "__spec__", None) is not None
+        for attribute, value in list(getattr(module, "__dict__", {}).items())
+        if is_wanted(value)
+    ]
 
 
 def one_shot(space: "SearchSpace") -> "OneShotSpace":

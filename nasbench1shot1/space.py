@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, product
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,10 +16,13 @@ from nasbench1shot1.benchmark import CELL_FEATURES, Benchmark, CellFeature, Refe
 from nasbench1shot1.configurable import Configurable
 from nasbench1shot1.ground.arguments import check_rng, is_integer
 from nasbench1shot1.ground.errors import InvalidInputError, unknown_name
+from nasbench1shot1.ground.values import are_equal, defining_attributes
 
 Weights = Mapping[str, Any]
 """Mixing weights or raw architecture parameters: a tensor or array for every key of `mixing_shapes()`."""
 
+_DEFAULTS = ("table", "cell", "cell_features", "skeleton", "split", "layer_rows", "search_defaults", "scale_defaults")
+"""Attributes with defaults that a space may replace."""
 _MOST_ENUMERATED = 2_000_000
 """Largest number of networks whose identifiers are listed in memory."""
 Numbers = NDArray[np.int64] | range
@@ -76,10 +79,24 @@ class Place(NamedTuple):
     side: int
 
 
+A = TypeVar("A", bound=Architecture, covariant=True)
+
+
+class _Numbered(Protocol[A]):
+    """A space whose architectures have the form A."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, index: int) -> A: ...
+
+
 class SearchSpace(Configurable):
     """A finite set of architectures. `Configurable` has the methods that convert configurations and integers.
 
     Architectures are numbered densely: `space[i]` and `space.index(arch)` are inverse for 0 ≤ i < len(space).
+
+    Two spaces are equal if they have the same class and equal attributes, such as a space and its copy in another
+    process. What a space has enumerated is not compared, and is not part of pickles and copies.
 
     Attributes:
         name: short name, such as "s1"; the first part of an architecture's text.
@@ -121,6 +138,10 @@ class SearchSpace(Configurable):
     def index(self, arch: Architecture) -> int:
         """Return the number of an architecture; raises InvalidInputError if it is not in this space."""
 
+    def __iter__(self: "_Numbered[A]") -> Iterator[A]:
+        """Iterate over all architectures by number; `architectures` iterates over one kind."""
+        return map(self.__getitem__, range(len(self)))
+
     def __contains__(self, arch: object) -> bool:
         """Return whether something is an architecture of this space, without enumerating the space."""
         if not isinstance(arch, Architecture):
@@ -148,6 +169,31 @@ class SearchSpace(Configurable):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}('{self.name}', id='{self.id}')"
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, SearchSpace) or type(self) is not type(other):
+            return NotImplemented
+        if self.id != other.id:
+            return False
+        own, others = self.__getstate__(), other.__getstate__()
+        return own.keys() == others.keys() and all(are_equal(value, others[name]) for name, value in own.items())
+
+    def __hash__(self) -> int:
+        return hash(self.id)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the attributes without enumerations, which are large and computed again when they are needed."""
+        return {**defining_attributes(self), **self._replaced_defaults()}
+
+    def _replaced_defaults(self) -> dict[str, Any]:
+        """Return the attributes with defaults that the space itself, rather than its class, has replaced."""
+        own = vars(self)
+        defaults = {
+            name: of for name in _DEFAULTS if isinstance(of := getattr(type(self), name, None), cached_property)
+        }
+        return {name: own[name] for name, of in defaults.items() if name in own and own[name] != of.func(self)}
 
     def architectures(self, kind: str) -> Iterator[Architecture]:
         """Iterate over all architectures of a kind, by number; raises InvalidInputError for an unknown kind."""

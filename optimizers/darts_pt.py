@@ -90,14 +90,12 @@ class DARTSPT(DARTS):
 
     def end_epoch(self, shared: SharedWeights) -> None:
         """Fix the choices that are due after this epoch."""
-        while (undecided := self.allowed.undecided) and len(self._order) - len(undecided) < self._due():
+        due = self._due_after(self.epoch, self.epochs)
+        while (undecided := self.allowed.undecided) and len(self._order) - len(undecided) < due:
             self._fix(next(number for number in self._order if number in undecided), shared)
 
-    def _due(self) -> int:
-        """Return the number of choices that are fixed after this epoch: all of them one epoch before the last."""
-        return self._due_after(self.epoch, self.epochs)
-
     def _due_after(self, epoch: int, epochs: int) -> int:
+        """Return the number of choices that are fixed after an epoch: all of them one epoch before the last."""
         selection = self.hyperparameters.selection_epochs
         begun, choices = epoch - (epochs - selection), len(self._order)
         if begun < 0:

@@ -63,8 +63,8 @@ def with_parents(arch: CellArchitecture, node: int, parents: Parents) -> CellArc
 # Configurations: a categorical for the operation of each block, and for the parents of each node or every possible edge
 
 
-class HasName(Protocol):
-    """The part of a space's interface that all configurations need."""
+class HasBlocks(Protocol):
+    """The part of a space's interface that configurations of edges need."""
 
     @property
     def id(self) -> str:
@@ -73,10 +73,6 @@ class HasName(Protocol):
     @property
     def name(self) -> str:
         """Short name of the space."""
-
-
-class HasBlocks(HasName, Protocol):
-    """The part of a space's interface that configurations of edges need."""
 
     @property
     def n_blocks(self) -> int:

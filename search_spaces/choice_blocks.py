@@ -188,7 +188,7 @@ class ChoiceBlockSpace(OneShotSpace):
         self.check_kind(kind)
         rules = counting_rules(self, kind)
         if rule not in list(rules):
-            raise unknown_name(f"rule of counting '{kind}'", rule, [name for name in rules if name])
+            raise unknown_name(f"counting rule of '{kind}'", rule, [name for name in rules if name])
         return rules[rule]()
 
     def architectures(self, kind: str) -> Iterator[CellArchitecture]:

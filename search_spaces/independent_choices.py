@@ -52,7 +52,7 @@ class IndependentChoices(OneShotSpace, Generic[Arch]):
         """
         self.check_kind(kind)
         if rule is not None:
-            raise InvalidInputError(f"'{kind}' has only one rule of counting, not '{rule}': remove the rule")
+            raise InvalidInputError(f"'{kind}' has only one counting rule, not '{rule}': remove the rule")
         return len(self.numbers(kind))
 
     def numbers(self, kind: str) -> Numbers:

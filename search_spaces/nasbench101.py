@@ -189,9 +189,9 @@ class NASBench101Space(SearchSpace):
         if rule is None:
             return len(self) if kind == "loose_ends" else len(self.numbers(kind))
         if kind != "loose_ends":
-            raise InvalidInputError(f"'{kind}' has only one rule of counting, not '{rule}': remove the rule")
+            raise InvalidInputError(f"'{kind}' has only one counting rule, not '{rule}': remove the rule")
         if rule not in [*RULES, _EVERY]:
-            raise unknown_name(f"rule of counting '{kind}'", rule, [*RULES, _EVERY])
+            raise unknown_name(f"counting rule of '{kind}'", rule, [*RULES, _EVERY])
         if rule == _EVERY:
             return len(self._labellings) << n_edges(self.n_vertices)
         masks = edge_masks.all_masks(self.n_vertices)
@@ -252,7 +252,7 @@ class NASBench101Space(SearchSpace):
 
     # Sampling --------------------------------------------------------------------------------------------------
 
-    def sample(self, rng: np.random.Generator, loose_ends: bool = True) -> Architecture:
+    def sample(self, rng: np.random.Generator, loose_ends: bool = True) -> CellArchitecture:
         """Draw an architecture uniformly from "loose_ends" (every valid encoding) or from "no_loose_ends".
 
         The distribution over "loose_ends" equals drawing 21 edges and five operations until they are valid, as the
@@ -378,7 +378,7 @@ class NASBench101Space(SearchSpace):
         """Return categoricals `edge_{x}_{y}` (0 or 1) and `choice_block_{i}_op`; some configurations are invalid."""
         return cell_choices.edge_configuration_space(self)
 
-    def from_configuration(self, configuration: "Configuration | Mapping[str, Any]") -> Architecture:
+    def from_configuration(self, configuration: "Configuration | Mapping[str, Any]") -> CellArchitecture:
         """Return the architecture of a configuration; raises InvalidInputError if it is not valid."""
         return checked_member(self, cell_choices.from_edges(self, configuration))
 

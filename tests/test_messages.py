@@ -56,7 +56,7 @@ from nasbench1shot1.ground.plain_pickle import load_plain_pickle
 from nasbench1shot1.images.augment import Augmentation
 from nasbench1shot1.images.data_sets import data_set
 from nasbench1shot1.images.image_set import load_images
-from nasbench1shot1.images.pickles import read_python_batch
+from nasbench1shot1.images.official_files import read_python_batch
 from nasbench1shot1.images.sources import import_images
 from nasbench1shot1.nasbench101.cell import Cell
 from nasbench1shot1.nasbench201.numbering import index_of
@@ -412,6 +412,7 @@ KINDS: dict[str, dict[str, Callable[[Path], object]]] = {
         "a clock that decreases": lambda tmp: trajectory(seconds=[2, 1]),
         "one training twice": lambda tmp: trajectory(evaluation=[1, 1]),
         "another validation error": lambda tmp: trajectory(validation_error=[0.5, 0.5]),
+        "a proposal outside the bounds": lambda tmp: trajectory(validation_error=[1.0, 0.5]),
         "an epoch that is no number": lambda tmp: trajectory(epochs=[4, "many"]),
         "a file of another program": lambda tmp: nb.study_from(file(tmp, b"{}", "runhistory.json"), "s1"),
     },

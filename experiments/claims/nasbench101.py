@@ -81,8 +81,8 @@ CLAIMS = (
         TableTest(
             compute=partial(steps, "depth", {3: (2, 4, 5, 6)}),
             command=STATISTICS.format("depth-and-width"),
-            how="The mean accuracies are compared by their standard errors. A verdict requires at least 30 cells per "
-            "depth.",
+            how="The interval of a difference of mean accuracies is ±1.96 standard errors. A verdict requires at least "
+            "30 cells per depth.",
         ),
     ),
     _claim(
@@ -92,7 +92,8 @@ CLAIMS = (
         TableTest(
             compute=partial(steps, "width", {2: (1,), 3: (2,), 4: (3,), 5: (4,)}),
             command=STATISTICS.format("depth-and-width"),
-            how="The mean accuracies of successive widths are compared by their standard errors.",
+            how="The interval of a difference between the mean accuracies of successive widths is ±1.96 standard "
+            "errors.",
         ),
     ),
     _claim(
@@ -138,7 +139,7 @@ CLAIMS = (
             ),
         ),
         "On s1 and s3 with the bundled table, evolution is better than random search, and the two variants of "
-        "evolution do not differ (docs/black_box_ranking.md).",
+        "evolution do not differ significantly (docs/black_box_ranking.md).",
     ),
 )
 """The claims, in the order of the paper."""

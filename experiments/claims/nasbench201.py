@@ -152,7 +152,8 @@ CLAIMS = (
         TableTest(
             compute=partial(below_best, ("cifar100", "ImageNet16-120"), {"all": 2.0, "as many parameters": 1.0}),
             command=STATISTICS.format("accuracy-by-parameters"),
-            how="The values are differences of test accuracies in percentage points; 'about' allows 0.5.",
+            how="The values are differences of test accuracies in percentage points; 'about' allows a deviation of "
+            "0.5.",
         ),
         VERSIONS,
     ),
@@ -227,8 +228,8 @@ CLAIMS = (
             },
             paper={**ORIGINAL, "epochs": 50},
             command=METHODS,
-            how="The value is the share of seeds that end at this cell, with its exact 95 % interval. The claim "
-            "requires that the whole interval is above one half.",
+            how="The value is the share of seeds that end at this cell, with its exact 95 % interval. A part "
+            "is confirmed if its whole interval is above one half.",
             curves=(("nb201", "darts"), ("nb201", "darts-second-order")),
             ends=ends_at(str(CELLS["all skip"])),
             claimed="3 of 3 runs",

@@ -47,23 +47,27 @@ nb1shot1 claims --records docs/records records --out claims.md
 The tables below have a row for each part of a claim and each setting. The rules for a part are strict:
 
 - *An ordering* is confirmed if the 95 % interval of the difference excludes 0 in the claimed direction, and refuted if
-  it excludes 0 in the other direction. *A number* is confirmed if our 95 % interval includes it, after rounding, and
-  refuted otherwise. If the published number is a mean over runs, its standard error is taken into account, too.
-  Intervals are percentile bootstrap intervals over seeds, searches or architectures unless stated otherwise. With fewer
-  than {curves.FEWEST_FOR_INTERVAL} of them, the tables show a range instead
-  ([why](compare.md#lines-and-bands)), which neither confirms nor refutes a claim. Over seeds and searches, there are
-  {RESAMPLES:,} resamples. Tables and pictures on other pages have {curves.RESAMPLES:,}, so the ends of their intervals
-  can differ slightly. For "A better than B", the tables show by how many percentage points A's mean test regret is
-  lower than B's, unless stated otherwise.
+  it excludes 0 in the other direction. For "A better than B", the tables show by how many percentage points A's mean
+  test regret is lower than B's, unless stated otherwise.
+- *A number* is confirmed if our 95 % interval includes it, after rounding, and refuted otherwise. If the published
+  number is a mean over runs, its standard error is taken into account, too. "Confirmed" means that our value and the
+  published one agree within their errors, not that they are equal: agreement within a wide interval is weak evidence.
+- *Intervals* are percentile bootstrap intervals over seeds, searches or architectures unless stated otherwise. With
+  fewer than {curves.FEWEST_FOR_INTERVAL} values, the tables show a range instead
+  ([why](compare.md#lines-and-bands)), which neither confirms nor refutes a claim. Intervals over seeds and searches use
+  {RESAMPLES:,} resamples. Tables and pictures on other pages use {curves.RESAMPLES:,} resamples, so the ends of their
+  intervals can differ slightly. Intervals are not corrected for the number of comparisons.
+- *If a part has several rows*, the row whose setting is closest to the paper's decides. Of equally close rows, the
+  first one decides.
 - **The size of a run limits what it can show.** One-shot searches with fewer than {FEWEST_SEEDS} seeds, and black-box
   searches with fewer than {FEWEST_SEARCHES} repeats, neither confirm nor refute a claim. The same holds for searches at
   the quick scale, because methods cannot be ranked at this scale ([scales](scales.md)). Searches at the medium scale
   can confirm or refute orderings, but not numbers. Numbers require the setting of the paper.
-- Some evidence can confirm a claim, but not refute it: a sample of a benchmark's architectures, predicted values, runs
-  with an option that the paper does not state, and searches that observe means over seeds where the published searches
-  observed single trainings. Runs on a space or under a protocol that differs from the paper's in any other way can
-  neither confirm nor refute a claim. Below, "measured" means that a number depends only on measured values of the
-  benchmark table; "predicted" means that at least one of these values is predicted.
+- **Some evidence can confirm a claim, but not refute it**: a sample of a benchmark's architectures, predicted values,
+  runs with an option that the paper does not state, and searches that observe means over seeds where the published
+  searches observed single trainings. Runs on a space or under a protocol that differs from the paper's in any other way
+  can neither confirm nor refute a claim. In the tables, "measured" means that a number depends only on measured values
+  of the benchmark table, and "predicted" means that at least one of these values is predicted.
 """
 HEAD = (
     "| part | published | here | n | setting | verdict |",

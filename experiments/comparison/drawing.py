@@ -401,6 +401,7 @@ def caption(comparison: Comparison) -> str:
 def _details(comparison: Comparison) -> list[str]:
     """Return the sentences of a caption about what is drawn, some of them empty."""
     is_simulated = comparison.over == SIMULATED_TIME
+    has_zero = any((curve.centre == 0).any() for curve in comparison.curves.values())
     return [
         objective_text(comparison),
         comparison.baseline.sentence if comparison.baseline else "",
@@ -412,7 +413,7 @@ def _details(comparison: Comparison) -> list[str]:
         "Rings: ends of runs that finish before the longest one; dotted lines: their results afterwards."
         if early_ends(comparison)
         else "",
-        ZERO_NOTE if comparison.over in CLOCKS and _has_zero(comparison) else "",
+        ZERO_NOTE if has_zero and comparison.over in CLOCKS else "",
         *dict.fromkeys(of.entry.origin for of in comparison.contenders),
         "All architectures were scored again on this table; black-box studies keep their recorded times."
         if comparison.is_rescored and is_simulated
@@ -443,7 +444,3 @@ def _bands(comparison: Comparison) -> str:
     if not has_bands(comparison):
         return NO_BANDS
     return f"Lines and bands: {band_kinds(comparison.curves.values())} over n runs."
-
-
-def _has_zero(comparison: Comparison) -> bool:
-    return any((curve.centre == 0).any() for curve in comparison.curves.values())

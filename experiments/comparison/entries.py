@@ -225,11 +225,6 @@ class SearchEntry(Entry):
         return self.runs[0]
 
     @classmethod
-    def from_run(cls, run: SearchRecord) -> Self:
-        """Return the entry of a single search."""
-        return cls(run.folder, "search", [run], 1)
-
-    @classmethod
     def from_group(cls, group: SearchGroup) -> Self:
         """Return the entry of a group; raises InvalidInputError if none of its searches has begun."""
         if not group.runs:

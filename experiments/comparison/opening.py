@@ -72,11 +72,12 @@ def _entry(run: Any) -> Entry:
     if isinstance(record, SearchGroup):
         return SearchEntry.from_group(record)
     if isinstance(record, SearchRecord):
-        return SearchEntry.from_run(record)
+        return SearchEntry(record.folder, "search", [record], 1)
     if isinstance(record, BlackBoxStudy):
-        return (TrajectoryEntry if record.is_trajectory else BlackBoxEntry).from_study(record)
+        entry = TrajectoryEntry if record.is_trajectory else BlackBoxEntry
+        return entry(Path(record.source), BlackBoxStudy.KIND, record)
     if isinstance(record, Study):
-        return TuningEntry.from_study(record)
+        return TuningEntry(record.folder, "tuning study", record)
     if isinstance(record, list | tuple):
         raise InvalidInputError("a list of runs within the list is not a group: give nb.load_run(the group's folder)")
     what = f"'{record.folder}' is a {record.KIND}" if hasattr(record, "KIND") else f"{record!r} is not a run"
@@ -173,17 +174,15 @@ def _check_equal(entries: Sequence[Entry], parts: Sequence[str]) -> None:
         if len(values) > 1:
             what = PARTS[part]
             preposition = {"objective": "with", "scale": "at"}.get(part, "on")
-            named = ", ".join(f"{value} ('{entry.folder}')" for value, entry in sorted(values.items(), key=_value))
+            named = ", ".join(
+                f"{value} ('{entry.folder}')" for value, entry in sorted(values.items(), key=lambda of: str(of[0]))
+            )
             remedy = (
                 f"score all runs on one table with {option('table')}"
                 if part == "table"
                 else f"compare only runs {preposition} the same {what[:-1]}"
             )
             raise InvalidInputError(f"regrets {preposition} different {what} are not comparable ({named}): {remedy}")
-
-
-def _value(item: tuple[Any, Entry]) -> str:
-    return str(item[0])
 
 
 def tasks_of(entries: Sequence[Entry], is_rescored: bool) -> dict[str, list[Entry]]:

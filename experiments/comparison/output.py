@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas
 from rich.console import Console
+from rich.table import Column
 from rich.table import Table as Screen
 
 from nasbench1shot1.black_box_search.goal import Goal
@@ -138,10 +139,9 @@ def _number(value: float, goal: Goal) -> str:
 def _tests(comparison: Comparison) -> Screen:
     """Return the deciding rank tests at the end and at the common time; only the file has tests of anytime regrets."""
     words = TEST_WORDS[comparison.test]
-    screen = Screen(title=f"{words[0].upper()}{words[1:]}; p-values with Holm's correction", title_justify="left")
-    for name in ("regret at", "result"):
-        screen.add_column(name)
-    screen.add_column("p", justify="right", no_wrap=True)
+    columns = "regret at", "result", Column("p", justify="right", no_wrap=True)
+    title = f"{words[0].upper()}{words[1:]}; p-values with Holm's correction"
+    screen = Screen(*columns, title=title, title_justify="left")
     frame, shown = comparison.rank_tests, [END, *([COMMON] if comparison.ends_differ else [])]
     tested = {moment: (comparison.better(moment), comparison.p_values(moment)) for moment in shown}
     for row in frame[frame["moment"].isin(shown)].to_dict("records"):
@@ -158,13 +158,12 @@ def _tests(comparison: Comparison) -> Screen:
 
 
 def _wins(frame: pandas.DataFrame) -> Screen:
-    screen = Screen(title="Tasks on which the first method wins, ties (not significant) or loses", title_justify="left")
-    for name in ("first", "second"):
-        screen.add_column(name)
-    for name in ("wins", "ties", "losses"):
-        screen.add_column(name, justify="right")
+    counts = ("wins", "ties", "losses")
+    title = "Tasks on which the first method wins, ties (not significant) or loses"
+    numbers = (Column(name, justify="right") for name in counts)
+    screen = Screen("first", "second", *numbers, title=title, title_justify="left")
     for row in frame.to_dict("records"):
-        screen.add_row(row["first"], row["second"], *(str(row[name]) for name in ("wins", "ties", "losses")))
+        screen.add_row(row["first"], row["second"], *(str(row[name]) for name in counts))
     return screen
 
 

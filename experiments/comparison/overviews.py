@@ -1,6 +1,6 @@
 """Pictures of final regrets: distributions on each task, and critical differences and profiles over all tasks."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from math import ceil
 from typing import TYPE_CHECKING, Any
 
@@ -9,8 +9,8 @@ import numpy as np
 from nasbench1shot1.black_box_search.goal import Goal
 from nasbench1shot1.display.axes import ZERO_NOTE, label_log_axis
 from nasbench1shot1.display.canvas import Canvas, broken, text_width
-from nasbench1shot1.display.colours import MOST_BANDS, Colors, literal
-from nasbench1shot1.display.curves import Banded, draw_curve
+from nasbench1shot1.display.colours import MOST_BANDS, literal
+from nasbench1shot1.display.curves import Banded, draw_curve, marked_places
 from nasbench1shot1.display.style import AnyStyle, checked_style, tone
 from nasbench1shot1.experiments.comparison.drawing import MOST_PANELS, method_looks
 from nasbench1shot1.experiments.comparison.overall import AverageRanks
@@ -22,6 +22,7 @@ from nasbench1shot1.experiments.comparison.sentences import (
     tables_text,
     texts_per_task,
 )
+from nasbench1shot1.experiments.comparison.statistics import Comparison
 from nasbench1shot1.experiments.comparison.tasks import TaskComparison
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.ground.text import number_range
@@ -39,32 +40,36 @@ RANK_AXIS = 0.2
 """Minimum width of the axis of ranks in a critical-difference diagram, relative to the diagram."""
 
 
-def _unfinished(found: TaskComparison) -> list[str]:
+def _unfinished(tasks: Mapping[str, Comparison]) -> list[str]:
     """Return sentences about unfinished runs; none if all runs are finished."""
-    return texts_per_task(found.tasks, lambda comparison: [progress_text(comparison)])
+    return texts_per_task(tasks, lambda comparison: [progress_text(comparison)])
+
+
+def _with_methods(found: TaskComparison, labels: Iterable[Any]) -> dict[str, Comparison]:
+    """Return the comparisons with only some methods, which a figure shows for all tasks."""
+    shown = frozenset(labels)
+    return found.drawn_tasks(dict.fromkeys(found.tasks, shown))
 
 
 # Average ranks --------------------------------------------------------------------------------------------------------
 
 
-def critical_difference_figure(
-    found: TaskComparison, colors: Colors | None = None, style: AnyStyle | None = None
-) -> "Figure":
+def critical_difference_figure(found: TaskComparison, style: AnyStyle | None = None) -> "Figure":
     """Return the critical-difference diagram of the average ranks of final regrets (Demšar, 2006).
 
     The methods are placed by their average ranks, the best at the left. A bar connects methods of which no pair
-    differs. Arguments are as in `drawing.comparison_figure`.
+    differs.
 
     Raises InvalidInputError if there are no average ranks (`TaskComparison.average_ranks`).
     """
-    ranks, looks = found.average_ranks(), method_looks(found.tasks, colors)
+    ranks, looks = found.average_ranks(), method_looks(found.tasks)
     with Canvas(style=style) as canvas:
         size, inches = checked_style(style).points("legend.fontsize"), canvas.figure.get_figwidth() - SPARE
         names = _names_at_sides(ranks, size, inches)
         lines = 1 + len(ranks.groups) + max(_lines_of(side).sum() for side in names)
         _draw_ranks(canvas.axes[0], ranks, names, looks, size, inches)
         statistic, p = ranks.friedman
-        tasks = ", ".join(found.tasks)
+        tasks, drawn = ", ".join(found.tasks), _with_methods(found, ranks.averages.index)
         each = next(iter(found.tasks.values()))
         verdict = "" if ranks.is_significant else ", so that no pair is called different"
         bars = "Bars connect methods that do not differ" if ranks.groups else "All pairs of methods differ"
@@ -73,8 +78,9 @@ def critical_difference_figure(
                 f"Ranks by mean final {each.goal.regret}, 1 is best; tasks: {tasks}.",
                 f"Friedman test: χ² = {statistic:.2f}, p = {p:.2g}{verdict}.",
                 f"{bars} (Nemenyi test at {100 * SIGNIFICANT:.0f} %; CD: critical difference of average ranks).",
-                f"Tables: {tables_text(found.tasks, with_curves=False)}.",
-                *_unfinished(found),
+                f"Tables: {tables_text(drawn, with_curves=False)}.",
+                found.ranks_note,
+                *_unfinished(drawn),
             ]
         )
         return canvas.finish(f"Average ranks over {len(found.tasks)} tasks", caption, height=0.7 + 0.19 * lines)
@@ -161,15 +167,16 @@ def _draw_ranks(
 # Distributions --------------------------------------------------------------------------------------------------------
 
 
-def distribution_figure(found: TaskComparison, colors: Colors | None = None, style: AnyStyle | None = None) -> "Figure":
-    """Return the distributions of final regrets, with a panel for each task; arguments as in `comparison_figure`.
+def distribution_figure(found: TaskComparison, style: AnyStyle | None = None) -> "Figure":
+    """Return the distributions of final regrets, with a panel for each task.
 
     Raises InvalidInputError if no method has several runs on a task.
     """
-    frame, looks = found.distributions, method_looks(found.tasks, colors)
+    frame, looks = found.distributions, method_looks(found.tasks)
     if not len(frame):
         raise InvalidInputError("every method has one run, which has no distribution: add seeds or repeats")
-    names = list(dict.fromkeys(frame["task"]))
+    drawn = found.drawn_tasks({str(name): set(rows["label"]) for name, rows in frame.groupby("task")})
+    names = list(drawn)
     counts = frame.groupby(["label", "task"]).size()
     running = {of.label for own in found.tasks.values() for of in own.contenders if of.entry.progress is not None}
     texts = {
@@ -180,8 +187,8 @@ def distribution_figure(found: TaskComparison, colors: Colors | None = None, sty
     columns = -(-len(names) // lines)
     with Canvas(lines, columns, panel=(max(3.3, 6.4 / columns), 2.9), style=style, sharey=True) as canvas:
         for ax, name in zip(canvas.axes, names, strict=False):
-            _draw_distributions(ax, frame[frame["task"] == name], found.tasks[name].goal, looks, texts)
-            ax.set_title(f"{name}\n({found.tasks[name].source})" if len(names) > 1 else "")
+            _draw_distributions(ax, frame[frame["task"] == name], drawn[name].goal, looks, texts)
+            ax.set_title(f"{name}\n({drawn[name].source})" if len(names) > 1 else "")
         for unused in canvas.axes[len(names) :]:
             unused.set_axis_off()
         for row in canvas.grid:
@@ -194,15 +201,22 @@ def distribution_figure(found: TaskComparison, colors: Colors | None = None, sty
                 [
                     f"Share of the runs of each method whose final {each.goal.regret} is at most the value on the "
                     "horizontal axis (empirical distribution).",
-                    f"Tables: {tables_text(found.tasks, with_curves=False)}.",
+                    f"Tables: {tables_text(drawn, with_curves=False)}.",
                     f"Regret: {reference_text(each, space)}.",
                     ZERO_NOTE.replace("lower", "left") if (frame["regret"] == 0).any() else "",
-                    *_unfinished(found),
+                    *texts_per_task(found.tasks, lambda own: [_single_runs_text(own)]),
+                    *_unfinished(drawn),
                 ],
             )
         )
         where = names[0] if len(names) == 1 else f"{len(names)} tasks"
         return canvas.finish(f"Distribution of final {each.goal.regret} on {where}", caption, legend=True)
+
+
+def _single_runs_text(comparison: Comparison) -> str:
+    """Return a sentence about the methods that distributions leave out; empty if there are none."""
+    single = [of.label for of in comparison.contenders if of.n < 2]
+    return f"Not drawn, with fewer than two results: {', '.join(single)}." if single else ""
 
 
 def _draw_distributions(
@@ -221,8 +235,11 @@ def _draw_distributions(
     top = 1.1 * max(float(frame["regret"].max()), floor)
     for label, rows in frame.groupby("label", sort=False):
         at = np.array([floor, *np.maximum(rows["regret"], floor), top])
-        curve = _line(goal.scale * at, np.array([0.0, *rows["share"], 1.0]))
+        shares = np.array([0.0, *rows["share"], 1.0])
+        curve = Banded(goal.scale * at, shares, shares, shares)
         text, look = texts[str(label)], dict(looks[str(label)])
+        marked = [1 + place for place in marked_places(len(rows), look["markevery"])]  # the first point is not a run
+        look |= {"markevery": marked, "clip_on": False}  # the edge would hide half of the marker of a regret of zero
         draw_curve(axes, curve, label=text, style=look, scale=1, steps=True, has_band=False)
     axes.set_xlim(goal.scale * floor, goal.scale * top)
     axes.set_xscale("log")
@@ -231,12 +248,12 @@ def _draw_distributions(
     axes.grid(alpha=0.25)
 
 
-def profile_figure(found: TaskComparison, colors: Colors | None = None, style: AnyStyle | None = None) -> "Figure":
-    """Return the performance profile over all tasks (`TaskComparison.profile`); arguments as in `comparison_figure`.
+def profile_figure(found: TaskComparison, style: AnyStyle | None = None) -> "Figure":
+    """Return the performance profile over all tasks (`TaskComparison.profile`).
 
     Raises InvalidInputError if there is no profile.
     """
-    frame, looks = found.profile, method_looks(found.tasks, colors)
+    frame, looks = found.profile, method_looks(found.tasks)
     if not len(frame):
         raise InvalidInputError(
             "a performance profile needs several tasks, at least two methods with runs on all of them, and tables with "
@@ -262,6 +279,7 @@ def profile_figure(found: TaskComparison, colors: Colors | None = None, style: A
         ax.grid(alpha=0.25)
         counts = [f"{label}: {sum(map(len, found.relative[label])):,}" for label in labels]
         partial = [label for label in looks if label not in labels]
+        drawn = _with_methods(found, labels)
         caption = "\n".join(
             [
                 f"Share of runs whose final {each.goal.regret} is at most a multiple of the mean regret of the space's "
@@ -269,13 +287,9 @@ def profile_figure(found: TaskComparison, colors: Colors | None = None, style: A
                 f"All tasks have the same weight: {', '.join(found.tasks)}. Runs: {', '.join(counts)}.",
                 *([f"Without bands, because they have {FEW} on some task: {', '.join(few)}."] if few else []),
                 *([f"Left out, because they lack runs on some tasks: {', '.join(partial)}."] if partial else []),
-                f"Tables: {tables_text(found.tasks, with_curves=False)}.",
-                *_unfinished(found),
+                f"Tables: {tables_text(drawn, with_curves=False)}.",
+                *_unfinished(drawn),
             ]
         )
         band = "share and 95 % confidence interval (bootstrap of the runs of each task)" if has_band else ""
         return canvas.finish(f"Performance profile over {len(found.tasks)} tasks", caption, legend=True, band=band)
-
-
-def _line(at: Any, values: Any) -> Banded:
-    return Banded(at, values, values, values)

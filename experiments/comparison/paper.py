@@ -24,6 +24,7 @@ from nasbench1shot1.experiments.comparison.sentences import (
     different_settings_text,
     method_name,
     missing_text,
+    narrow_range_text,
     progress_text,
     range_text,
     reference_text,
@@ -317,7 +318,12 @@ def _anytime_sentence(tasks: Tasks) -> str:
     if not known:
         return ""
     logarithmic = "; log axis: the same on a logarithmic axis" if next(iter(tasks.values())).has_log_areas else ""
-    return f"Anytime: area under the curve {_by_task(known, tasks)}, divided by the length of the range{logarithmic}."
+    return " ".join(
+        [
+            f"Anytime: area under the curve {_by_task(known, tasks)}, divided by the length of the range{logarithmic}.",
+            *texts_per_task(tasks, lambda own: [narrow_range_text(own)]),
+        ]
+    )
 
 
 def _by_task(texts: Mapping[str, str], tasks: Tasks) -> str:

@@ -11,7 +11,7 @@ from nasbench1shot1.experiments.comparison.entries import CLOCKS, EPOCHS, SIMULA
 from nasbench1shot1.experiments.comparison.rank_tests import FEWEST
 from nasbench1shot1.experiments.comparison.statistics import END, Comparison, Test, sources_text
 from nasbench1shot1.ground.errors import in_words
-from nasbench1shot1.ground.text import counted
+from nasbench1shot1.ground.text import counted, percent
 from nasbench1shot1.tables.references import PRESENT
 
 TEST_WORDS: dict[Test, str] = {
@@ -20,6 +20,8 @@ TEST_WORDS: dict[Test, str] = {
 }
 INTERVALS = f"95 % confidence intervals by the percentile bootstrap ({RESAMPLES:,} resamples of the runs)"
 NO_BANDS = f"Lines: means over n runs; bands are omitted if there are more than {counted(MOST_BANDS, 'curve')}."
+NARROW = 0.01
+"""Share of the longest curve below which a sentence says that the range of anytime regrets is short."""
 FEW = f"fewer than {FEWEST_FOR_INTERVAL} runs"
 
 
@@ -159,6 +161,20 @@ def range_text(comparison: Comparison) -> str:
         return f"from {noun} {span.start:,.0f} to {span.end:,.0f}"
     digits = ",.3g" if span.end < 100 else ",.0f"
     return f"from {span.start:{digits}} s to {span.end:{digits}} s"
+
+
+def narrow_range_text(comparison: Comparison) -> str:
+    """Return a sentence if the range of anytime regrets is less than `NARROW` of the longest curve; else empty."""
+    if not range_text(comparison):
+        return ""
+    over, longest = comparison.span, max(span(of.repetitions)[1] for of in comparison.contenders)
+    share = (over.end + over.whole - over.start) / (longest + over.whole)
+    if share >= NARROW:
+        return ""
+    return (
+        f"Anytime regrets cover only a small part of the searches: all curves exist only {range_text(comparison)}, "
+        f"{percent(share, 1) if share >= 0.001 else 'less than 0.1 %'} of the longest one."
+    )
 
 
 def tests_text(comparison: Comparison) -> str:

@@ -34,6 +34,7 @@ from nasbench1shot1.experiments.comparison.rank_tests import (
 )
 from nasbench1shot1.ground.notebooks import Displayed, html_table
 from nasbench1shot1.ground.text import counted
+from nasbench1shot1.ground.values import copied_property
 from nasbench1shot1.one_shot_search.captions import provenance
 from nasbench1shot1.reference_points import NO_REGRETS, MarkedRegrets
 from nasbench1shot1.tables.columns import partly_text
@@ -183,7 +184,7 @@ class Comparison(Displayed):
         """The short name of the search space, for captions; `facts` has its versioned id."""
         return str(self.contenders[0].entry.configs[0]["space"])
 
-    @cached_property
+    @copied_property
     def curves(self) -> dict[str, Pooled]:
         """The mean test regret of the preferred architecture of each run and its band, as fractions, by label.
 
@@ -219,7 +220,7 @@ class Comparison(Displayed):
         """The range of anytime regrets, which all curves have in common."""
         return common_span([contender.repetitions for contender in self.contenders], self.over in (EPOCHS, EVALUATIONS))
 
-    @cached_property
+    @copied_property
     def samples(self) -> dict[str, dict[str, Floats]]:
         """The regret of each run by moment and label, in the order of the runs; NaN where it is unknown."""
         found: dict[str, dict[str, Floats]] = {moment: {} for moment in self.moments}
@@ -258,7 +259,7 @@ class Comparison(Displayed):
         end, common = (self.samples.get(moment, {}) for moment in (END, COMMON))
         return any(not np.array_equal(end[label], values, equal_nan=True) for label, values in common.items())
 
-    @cached_property
+    @copied_property
     def results(self) -> pandas.DataFrame:
         """A data frame with one row per run; regrets of accuracies are fractions.
 
@@ -304,7 +305,7 @@ class Comparison(Displayed):
         row |= {"anytime_end": self.span.end}
         return row | ({f"common_{CLOCKS[self.over]}": self.common_time} if self.over in CLOCKS else {})
 
-    @cached_property
+    @copied_property
     def rank_tests(self) -> pandas.DataFrame:
         """A data frame with one row per moment and pair of runs with five or more searches.
 

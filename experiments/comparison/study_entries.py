@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -26,7 +26,33 @@ from nasbench1shot1.tuning.record import Study
 
 
 @dataclass(frozen=True, eq=False)
-class BlackBoxEntry(Entry):
+class StudyEntry(Entry):
+    """A study of any kind.
+
+    Attributes:
+        study: its record.
+    """
+
+    study: BlackBoxStudy | Study
+
+    @property
+    def run(self) -> RunRecord:
+        """See `Entry`."""
+        return self.study
+
+    @property
+    def configs(self) -> Sequence[Mapping[str, Any]]:
+        """See `Entry`."""
+        return [self.study.config]
+
+    @property
+    def progress(self) -> str | None:
+        """See `Entry`."""
+        return None if self.study.is_finished else self.study.progress
+
+
+@dataclass(frozen=True, eq=False)
+class BlackBoxEntry(StudyEntry):
     """A black-box study. Each search is a repetition. Scoring on another table does not change its clock.
 
     A study on a table without training times only has the axis of evaluations.
@@ -36,21 +62,6 @@ class BlackBoxEntry(Entry):
     CLOCK = "The simulated time of a black-box search is the sum of its training times."
 
     study: BlackBoxStudy
-
-    @property
-    def run(self) -> RunRecord:
-        """See `Entry`."""
-        return self.study
-
-    @classmethod
-    def from_study(cls, study: BlackBoxStudy) -> Self:
-        """Return the entry of a study."""
-        return cls(Path(study.source), BlackBoxStudy.KIND, study)
-
-    @property
-    def configs(self) -> Sequence[Mapping[str, Any]]:
-        """See `Entry`."""
-        return [self.study.config]
 
     @property
     def folders(self) -> list[Path]:
@@ -64,11 +75,6 @@ class BlackBoxEntry(Entry):
         return self.AXES if self.study.is_timed else (EVALUATIONS,)
 
     @property
-    def progress(self) -> str | None:
-        """See `Entry`."""
-        return None if self.study.is_finished else self.study.progress
-
-    @property
     def goal(self) -> Goal:
         """See `Entry`."""
         return self.study.goal
@@ -76,7 +82,7 @@ class BlackBoxEntry(Entry):
     def repetitions(self, over: Over, table: Table | None) -> list[Trace]:
         """See `Entry`."""
         study = self.study if table is None else rescore_black_box(self.study, table)
-        return [self._repetition(line, over) for line in study.lines]
+        return [self._repetition(line, over) for line in study.shared_lines]
 
     def _repetition(self, line: Mapping[str, Any], over: Over) -> Trace:
         time, end = (0, "simulated_seconds") if over == SIMULATED_TIME else (1, "evaluations")
@@ -137,7 +143,7 @@ class TrajectoryEntry(BlackBoxEntry):
 
 
 @dataclass(frozen=True, eq=False)
-class TuningEntry(Entry):
+class TuningEntry(StudyEntry):
     """A tuning study: a single repetition whose clock sums the costs of all searches."""
 
     AXES, REPETITION = (SIMULATED_TIME,), ""
@@ -151,21 +157,6 @@ class TuningEntry(Entry):
     def records(self) -> Sequence[SearchRecord | Study]:
         """The study."""
         return [self.study]
-
-    @property
-    def run(self) -> RunRecord:
-        """See `Entry`."""
-        return self.study
-
-    @classmethod
-    def from_study(cls, study: Study) -> Self:
-        """Return the entry of a study."""
-        return cls(study.folder, "tuning study", study)
-
-    @property
-    def configs(self) -> Sequence[Mapping[str, Any]]:
-        """See `Entry`."""
-        return [self.study.config]
 
     @property
     def scale(self) -> str | None:
@@ -183,11 +174,6 @@ class TuningEntry(Entry):
         """See `Entry`."""
         return Goal() if self.study.guide == "validation" else Goal(STANDARD["test_accuracy"])
 
-    @property
-    def progress(self) -> str | None:
-        """See `Entry`."""
-        return None if self.study.is_finished else self.study.progress
-
     def no_result_error(self) -> InvalidInputError:
         """See `Entry`; all searches of a finished study may have failed."""
         if not self.study.is_finished:
@@ -201,7 +187,7 @@ class TuningEntry(Entry):
         """See `Entry`."""
         config = self.study.config
         budgets = f"{config['min_budget']:g} to {config['max_budget']:g} epochs per search"
-        return f"seed {config['seed']}; {counted(len(self.study.lines), 'observation')}; {budgets}"
+        return f"seed {config['seed']}; {counted(len(self.study.shared_lines), 'observation')}; {budgets}"
 
     def repetitions(self, over: Over, table: Table | None) -> list[Trace]:
         """See `Entry`."""

@@ -1,8 +1,7 @@
 """Comparisons on several tasks: a search space, a data set, a table and a scale each."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas
@@ -15,6 +14,7 @@ from nasbench1shot1.experiments.comparison.statistics import END, Comparison
 from nasbench1shot1.ground.errors import InvalidInputError, UserError, quote
 from nasbench1shot1.ground.notebooks import Displayed
 from nasbench1shot1.ground.text import counted
+from nasbench1shot1.ground.values import copied_property
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -49,12 +49,12 @@ class TaskComparison(Displayed):
             f"{' or '.join(differing)} are not comparable, so each task has its own panel and table."
         )
 
-    @cached_property
+    @copied_property
     def results(self) -> pandas.DataFrame:
         """The `Comparison.results` of all tasks, below each other; the first column is the name of the task."""
         return self._joined({name: own.results for name, own in self.tasks.items()})
 
-    @cached_property
+    @copied_property
     def rank_tests(self) -> pandas.DataFrame:
         """The `Comparison.rank_tests` of all tasks, below each other; the first column is the name of the task."""
         return self._joined({name: own.rank_tests for name, own in self.tasks.items()})
@@ -76,6 +76,7 @@ class TaskComparison(Displayed):
             lambda own: [
                 *sentences.notes(own),
                 sentences.no_common_time_text(own, has_advice=True),
+                sentences.narrow_range_text(own),
                 sentences.different_settings_text(own),
                 *own.warnings,
             ],
@@ -136,7 +137,7 @@ class TaskComparison(Displayed):
         partial = [str(label) for label in means if means[label].isna().any()]
         return f"Without average ranks, because they lack runs on some tasks: {', '.join(partial)}." if partial else ""
 
-    @cached_property
+    @copied_property
     def win_tie_loss(self) -> pandas.DataFrame:
         """For each pair of methods, the numbers of tasks on which the first is better, not different, or worse.
 
@@ -146,7 +147,7 @@ class TaskComparison(Displayed):
         labels = list(dict.fromkeys(of.label for own in self.tasks.values() for of in own.contenders))
         return overall.win_tie_loss(labels, {name: own.better(END) for name, own in self.tasks.items()})
 
-    @cached_property
+    @copied_property
     def distributions(self) -> pandas.DataFrame:
         """The final regrets of all runs: columns task, label, regret, and share, the share of runs up to this regret.
 
@@ -161,7 +162,15 @@ class TaskComparison(Displayed):
                     frames.append(pandas.DataFrame({"task": name, "label": label, "regret": known, "share": shares}))
         return pandas.concat(frames, ignore_index=True) if frames else pandas.DataFrame()
 
-    @cached_property
+    def drawn_tasks(self, labels: Mapping[str, Collection[str]]) -> dict[str, Comparison]:
+        """Return the comparisons with only the methods that a figure shows, given their labels by task."""
+        return {
+            name: replace(own, contenders=[of for of in own.contenders if of.label in labels[name]])
+            for name, own in self.tasks.items()
+            if labels.get(name)
+        }
+
+    @copied_property
     def relative(self) -> dict[str, list[Floats]]:
         """The final regrets of each method on each task, relative to the mean regret of the task's space.
 
@@ -177,7 +186,7 @@ class TaskComparison(Displayed):
                     found.setdefault(label, []).append(values[~np.isnan(values)] / (comparison.mean or np.nan))
         return {label: samples for label, samples in found.items() if len(samples) == len(self.tasks)}
 
-    @cached_property
+    @copied_property
     def profile(self) -> pandas.DataFrame:
         """The performance profile over the tasks: columns label, at, share, low and high.
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.experiments.correlation.criteria import CRITERIA, FEWEST, bootstrap, evaluate, scopes
 from nasbench1shot1.experiments.correlation.options import chosen_budgets
-from nasbench1shot1.experiments.correlation.record import EpochScores, Ranking
+from nasbench1shot1.experiments.correlation.record import CORRELATION_COLUMNS, EpochScores, Ranking
 from nasbench1shot1.experiments.correlation.reliability import DECIMALS
 from nasbench1shot1.experiments.correlation.state import controller_draws
 from nasbench1shot1.experiments.correlation.truth import ALL, Truth, headline, table_mask, true_errors
@@ -27,8 +27,6 @@ from nasbench1shot1.tables.table import Table
 Floats = NDArray[np.float64]
 Parameters = Mapping[str, NDArray[np.floating]]
 Scopes = dict[str, np.ndarray]
-COLUMNS = ("epoch", "budget", "split", "criterion", "scope", "value", "low", "high", "n", "measured")
-"""The columns of correlations.csv (docs/ranking.md)."""
 LABELS = {"error": "one-shot errors", "loss": "one-shot losses", "probability": "log-probabilities"}
 """Names of the predictors in messages, by the suffix of a criterion's name: `spearman_error`, …"""
 OF_PROBABILITY = ("spearman", "kendall", "pearson", "sparse-kendall")
@@ -247,7 +245,8 @@ def correlations(
         advance: function to call after each part, with its share of the work; all shares add up to 1.
 
     Returns:
-        A frame with `COLUMNS` (`measured`: fraction of measurements among the n true errors), and undefined criteria.
+        A frame with `CORRELATION_COLUMNS` (`measured`: fraction of measurements among the n true errors), and the
+        undefined criteria.
     """
     rows, undefined = list[tuple[Any, ...]](), list[Undefined]()
     parts = list(pairings(predictions, truths))
@@ -257,7 +256,7 @@ def correlations(
         rows += found
         undefined += missing
         advance(size / sum(sizes))
-    return pandas.DataFrame(rows, columns=list(COLUMNS)), undefined
+    return pandas.DataFrame(rows, columns=list(CORRELATION_COLUMNS)), undefined
 
 
 def pairings(predictions: Predictions, truths: Sequence[Truth]) -> Iterator[Pairing]:
@@ -281,7 +280,7 @@ def _versions(truth: Truth) -> Iterator[tuple[Floats, NDArray[np.bool_], NDArray
 
 
 def compare(pairing: Pairing, seed: int, resamples: int | None) -> tuple[list[tuple[Any, ...]], list[Undefined]]:
-    """Return the criteria of one predictor in every scope, as rows with `COLUMNS`, and the undefined criteria."""
+    """Return the criteria of one predictor in every scope, as rows with `CORRELATION_COLUMNS`, and undefined ones."""
 
     @cache  # scopes can be equal, for example because true errors are tied
     def measure(chosen: bytes) -> tuple[dict[str, tuple[float, ...]], dict[str, str]]:

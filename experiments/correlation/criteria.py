@@ -198,16 +198,10 @@ def top_size(per_mille: int, architectures: int) -> int:
     return max(1, architectures * per_mille // 1000)
 
 
-def _precision(per_mille: int, comparison: Comparison) -> float:
-    return comparison.top(top_size(per_mille, len(comparison))).precision()
-
-
-def _best_rank(per_mille: int, comparison: Comparison) -> float:
-    return comparison.top(top_size(per_mille, len(comparison))).best_rank() / len(comparison)
-
-
-def _worst_rank(per_mille: int, comparison: Comparison) -> float:
-    return comparison.top(top_size(per_mille, len(comparison))).worst_rank() / len(comparison)
+def _top_share(measure: Callable[[TopK, int], float], per_mille: int, comparison: Comparison) -> float:
+    """Return a measure of a top share, which receives the share and the number of all architectures."""
+    architectures = len(comparison)
+    return measure(comparison.top(top_size(per_mille, architectures)), architectures)
 
 
 def _regret(comparison: Comparison) -> float:
@@ -226,15 +220,15 @@ def _all_criteria() -> list[Criterion]:
             partial(_correlation, kendall, decimals=SPARSE_DECIMALS),
         ),
     }
-    top_k = {
-        "p": ("precision at top {} %", _precision),
-        "br": ("best true rank in predicted top {} %, as a share of all", _best_rank),
-        "wr": ("worst true rank in predicted top {} %, as a share of all", _worst_rank),
+    top_k: dict[str, tuple[str, Callable[[TopK, int], float]]] = {
+        "p": ("precision at top {} %", lambda top, _: top.precision()),
+        "br": ("best true rank in predicted top {} %, as a share of all", lambda top, n: top.best_rank() / n),
+        "wr": ("worst true rank in predicted top {} %, as a share of all", lambda top, n: top.worst_rank() / n),
     }
     return [
         *(Criterion(name, label, (-1.0, 1.0), measure) for name, (label, measure) in correlations.items()),
         *(
-            Criterion(f"{name}@{percent}", label.format(percent), (0.0, 1.0), partial(measure, per_mille))
+            Criterion(f"{name}@{percent}", label.format(percent), (0.0, 1.0), partial(_top_share, measure, per_mille))
             for name, (label, measure) in top_k.items()
             for percent, per_mille in TOP_SHARES.items()
         ),
@@ -244,19 +238,6 @@ def _all_criteria() -> list[Criterion]:
 
 CRITERIA: dict[str, Criterion] = {criterion.name: criterion for criterion in _all_criteria()}
 """All criteria by name, in the order of files and pictures."""
-
-
-def named_criteria(names: Iterable[str]) -> list[Criterion]:
-    """Return criteria by name.
-
-    Raises:
-        InvalidInputError: a name is unknown.
-    """
-    names = list(names)
-    for name in names:
-        if name not in CRITERIA:
-            raise unknown_name("criterion", name, CRITERIA)
-    return [CRITERIA[name] for name in names]
 
 
 def evaluate(
@@ -282,8 +263,11 @@ def evaluate(
         InvalidInputError: a value is NaN or infinite, lengths differ, a name is unknown, or a requested correlation is
             undefined because one side is constant or fewer than 3 architectures are given.
     """
-    comparison = _comparison(predicted, true, labels, advice)
-    return {criterion.name: criterion.measure(comparison) for criterion in named_criteria(criteria)}
+    comparison, names = _comparison(predicted, true, labels, advice), list(criteria)
+    for name in names:
+        if name not in CRITERIA:
+            raise unknown_name("criterion", name, CRITERIA)
+    return {name: CRITERIA[name].measure(comparison) for name in names}
 
 
 def scopes(true: ArrayLike) -> dict[str, NDArray[np.bool_]]:

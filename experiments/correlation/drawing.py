@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 import pandas
@@ -25,7 +25,7 @@ from nasbench1shot1.experiments.correlation.truth import (
     truth_fields,
 )
 from nasbench1shot1.ground.arguments import whole_number
-from nasbench1shot1.ground.errors import InvalidInputError, option, unknown_name
+from nasbench1shot1.ground.errors import InvalidInputError, UserError, option, unknown_name
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.reference_points import Asked, reference_points
 from nasbench1shot1.runs.opening import open_run
@@ -33,7 +33,7 @@ from nasbench1shot1.runs.record import no_result_error
 from nasbench1shot1.tables.columns import source_text
 
 if TYPE_CHECKING:
-    from nasbench1shot1.display.axes import Axes, Figure
+    from nasbench1shot1.display.axes import Axes, DrawnAxes
     from nasbench1shot1.tables.table import Table
 
 X_LABELS = {"error": "one-shot error [%]", "loss": "one-shot cross-entropy loss [nats]"}
@@ -52,7 +52,7 @@ def draw_ranking(
     colors: Colors | None = None,
     labels: Sequence[str] | str | None = None,
     mark: Iterable[Asked] | None = None,
-) -> "Axes":
+) -> "DrawnAxes":
     """Draw how well one-shot errors predict true errors, for an unfinished ranking as far as it is evaluated.
 
     By default, Spearman's ρ is drawn over the search epochs, with one line per training budget of the true errors and
@@ -97,7 +97,7 @@ def draw_ranking(
     )
     texts = (" ".join(absent), "") if ax is not None else (" ".join([caption, *absent]), title)
     [axes] = draw_panels([panel], *texts, ax=ax, style=style, colors=colors, labels=labels)
-    return axes
+    return cast("DrawnAxes", axes)
 
 
 class Described(NamedTuple):
@@ -112,14 +112,16 @@ class Described(NamedTuple):
 def _by_epoch(ranking: Ranking, predictor: str) -> Described:
     """Return `by_epoch_panel` of a ranking: as recorded if it is finished, or else as far as it is evaluated."""
     if ranking.is_finished:
-        frame, facts, truth = ranking.correlations, ranking.summary, None
+        frame, truth, table = ranking.correlations, None, _recorded_table(ranking)
+        facts = ranking.summary
     else:
         table = _table(ranking)
         frame, _, _, truth = compute_correlations(ranking, table, ranking.scored_epochs)
         facts = truth_fields(truth, table)
     rows = headline_rows(frame, f"spearman_{predictor}")
     n = int(rows["n"].max()) if len(rows) else 0
-    caption = f"{BARS_NOTE} {settings_text(ranking, facts, truth)}"
+    drawn = facts_by_budget(frame, [predictor], facts, table)
+    caption = f"{BARS_NOTE} {settings_text(ranking, drawn, truth)}"
     return Described(by_epoch_panel(frame, predictor), by_epoch_title(ranking, n), caption)
 
 
@@ -130,7 +132,7 @@ def _at_epoch(ranking: Ranking, epoch: int, predictor: str, mark: Iterable[Asked
     marks, absent = marked_ranks(mark, table, predictions) if mark else ([], [])
     row = spearman_row(frame, epoch, truth, predictor)
     panel = scatter_panel(predictions.values[predictor], truth, row, predictor, marks)
-    caption = f"{_hidden_text(truth)}{settings_text(ranking, truth_fields(truth, table), truth)}"
+    caption = f"{hidden_text(truth)}{settings_text(ranking, {truth.budget: truth_fields(truth, table)}, truth)}"
     return Described(panel, ranking_title(ranking, int(truth.known.sum()), epoch), caption, absent)
 
 
@@ -145,27 +147,67 @@ def by_epoch_title(ranking: Ranking, n: int) -> str:
     return f"Rank correlation by search epoch: {ranking_title(ranking, n)}"
 
 
-def settings_text(ranking: Ranking, facts: Mapping[str, Any], truth: Truth | None = None) -> str:
+def facts_by_budget(
+    frame: pandas.DataFrame, predictors: Iterable[str], facts: Mapping[str, Any], table: "Table | None"
+) -> dict[int, Mapping[str, Any]]:
+    """Return the fields of `truth_fields` for each training budget that a figure of correlations by epoch shows.
+
+    Args:
+        frame: the content of correlations.csv.
+        predictors: the predictors of the figure's panels.
+        facts: these fields for the largest budget, for a figure without any correlation.
+        table: the table with the true errors. None: it is not available, and only `facts` states how accurate its
+            predictions are.
+    """
+    rows = [row for of in predictors for row in headline_rows(frame, f"spearman_{of}").to_dict("records")]
+    shares = {int(row["budget"]): float(row["measured"]) for row in rows}
+    found: dict[int, Mapping[str, Any]] = {}
+    for budget in sorted(shares):
+        is_largest = budget == max(int(of) for of in frame["budget"])
+        fidelity = table.fidelity(budget) if table is not None else facts["fidelity"] if is_largest else ""
+        found[budget] = {"table_id": facts["table_id"], "measured": shares[budget], "fidelity": fidelity}
+    return found or {0: facts}
+
+
+def settings_text(ranking: Ranking, facts: Mapping[int, Mapping[str, Any]], truth: Truth | None = None) -> str:
     """Return sentences about how architectures were evaluated, and about the true errors, for captions.
 
     Args:
         ranking: the ranking.
-        facts: the fields of `truth_fields`.
+        facts: the fields of `truth_fields`, by the training budget of the true errors in epochs.
         truth: the true errors, to count missing ones. Default: they are not counted.
     """
     config, bounds, left_out = ranking.config, ranking.options.bounds, ""
     if truth is not None and (unknown := int((~truth.known).sum())):
         left_out = f" {unknown:,} of {counted(len(truth.errors), 'architecture')} have no true error and are left out."
-    source, fidelity = source_text(facts["measured"], digits=1), facts["fidelity"]
     return (f"Only architectures with {bounds.words}. " if bounds else "") + (
         f"{config['image_count']:,} images of the architecture half, batch-norm {config['batch_norm']}, preset "
-        f"{config['preset']}. True errors: {source}, table {facts['table_id']}{fidelity and f' ({fidelity})'}."
-        f"{left_out}"
+        f"{config['preset']}. {_errors_text(facts)}{left_out}"
     )
+
+
+def _errors_text(facts: Mapping[int, Mapping[str, Any]]) -> str:
+    """Return a sentence about the true errors of `settings_text`, for each budget if budgets differ."""
+    each = {budget: (source_text(of["measured"], digits=1), of["fidelity"]) for budget, of in facts.items()}
+    table_id = next(iter(facts.values()))["table_id"]
+    if len(set(each.values())) == 1:
+        ((source, fidelity),) = set(each.values())
+        return f"True errors: {source}, table {table_id}{fidelity and f' ({fidelity})'}."
+    parts = [f"{budget} epochs: {source}{said and f' ({said})'}" for budget, (source, said) in each.items()]
+    return f"True errors in table {table_id}, after training for {'; '.join(parts)}."
 
 
 def _table(ranking: Ranking) -> "Table":
     return table_of_ranking(ranking.run, ranking.space, ranking.options.table or ranking.space.table)
+
+
+def _recorded_table(ranking: Ranking) -> "Table | None":
+    """Return the table whose id a finished ranking recorded; None if it is not available."""
+    try:
+        table = _table(ranking)
+    except UserError:
+        return None
+    return table if table.id == ranking.summary["table_id"] else None
 
 
 def by_epoch_panel(frame: pandas.DataFrame, predictor: str = "error") -> Panel:
@@ -192,12 +234,6 @@ def by_epoch_panel(frame: pandas.DataFrame, predictor: str = "error") -> Panel:
         [*marks, Zero()],
         legend_title="true error after training for",
     )
-
-
-def by_epoch_figure(frame: pandas.DataFrame, title: str, caption: str, style: AnyStyle | None = None) -> "Figure":
-    """Return a figure with `by_epoch_panel` for one-shot errors and losses side by side."""
-    panels = [by_epoch_panel(frame, predictor) for predictor in X_LABELS]
-    return draw_panels(panels, f"{BARS_NOTE} {caption}", title, sharey=True, style=style).figure
 
 
 class MarkedRank(NamedTuple):
@@ -258,31 +294,7 @@ def scatter_panel(
     return Panel(_spearman_text(row), Axis(X_LABELS[predictor]), up, marks)
 
 
-def scatter_figure(
-    scores: Mapping[str, NDArray[np.floating]],
-    truth: Truth,
-    rows: Mapping[str, Any],
-    title: str,
-    caption: str,
-    style: AnyStyle | None = None,
-    marks: Sequence[MarkedRank] = (),
-) -> "Figure":
-    """Return a figure with `scatter_panel` for one-shot errors and losses side by side.
-
-    Args:
-        scores: (A,) arrays "error" and "loss".
-        truth: true errors of the same architectures.
-        rows: for "error" and "loss", the row of correlations.csv, or None.
-        title: title of the figure.
-        caption: text below the figure.
-        style: "screen" (default), or as in `style.AnyStyle`.
-        marks: the networks to mark.
-    """
-    panels = [scatter_panel(values, truth, rows.get(name), name, marks) for name, values in scores.items()]
-    return draw_panels(panels, _hidden_text(truth) + caption, title, sharey=True, style=style).figure
-
-
-def _hidden_text(truth: Truth) -> str:
+def hidden_text(truth: Truth) -> str:
     """Return a sentence, with a space after it, about the architectures that a scatter plot leaves out, if any."""
     hidden = int((truth.errors > highest_shown(truth)).sum())
     return f"Not shown: {counted(hidden, 'architecture')} with a larger true error. " if hidden else ""

@@ -96,9 +96,8 @@ def to_text(value: Any) -> Any:
         return value
     if isinstance(value, Path):
         return str(value)
-    if isinstance(value, Sequence) or hasattr(value, "tolist"):
-        return ",".join(map(str, value.tolist() if hasattr(value, "tolist") else value))
-    return str(value)
+    plain = value.tolist() if hasattr(value, "tolist") else value  # of a NumPy scalar, a number
+    return ",".join(map(str, plain)) if isinstance(plain, Sequence) else str(plain)
 
 
 def chosen_epochs(text: str, kept: Sequence[int], folder: Path) -> list[int]:

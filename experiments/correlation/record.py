@@ -1,5 +1,7 @@
 """The record of a ranking: errors and losses of its architectures, and the correlations with true errors."""
 
+import io
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,15 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nasbench1shot1.experiments.correlation.options import RankingOptions
+from nasbench1shot1.experiments.correlation.reliability import COLUMNS as CURVE_COLUMNS
+from nasbench1shot1.experiments.correlation.truth import rows_at, rows_of_all
 from nasbench1shot1.ground.csv_floats import exact_floats
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError
-from nasbench1shot1.ground.files import blocked_error, open_regular, read_npz, sha256
+from nasbench1shot1.ground.files import blocked_error, read_bytes, read_npz, sha256
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.one_shot_search.record import Run, open_search
 from nasbench1shot1.registry import check_trusted, one_shot, search_space
 from nasbench1shot1.runs.folder import CONFIG, SUMMARY, damaged_file_error
 from nasbench1shot1.runs.options import recorded_options
-from nasbench1shot1.runs.record import RunRecord
+from nasbench1shot1.runs.record import ObjectOf, RunRecord
 from nasbench1shot1.space import OneShotSpace
 
 if TYPE_CHECKING:
@@ -51,6 +55,27 @@ FACTS = {
     "weights_sha256": dict,
 }
 """Fields of config.json besides the options, with their types: the data of the ranking."""
+SUMMARISED: dict[str, Any] = {
+    "epochs": ObjectOf(ObjectOf(ObjectOf(fields=(("value", float), ("low", float), ("high", float), ("n", int))))),
+    "reliability": ObjectOf(ObjectOf(fields=(("epoch", int), ("images_per_half", float), ("spearman", float)))),
+    "undefined": list,
+    "budget": int,
+    "split": str,
+    "table_id": str,
+    "measured": float,
+    "fidelity": str,
+}
+"""Fields of summary.json that readers use, with their types."""
+CORRELATION_COLUMNS = ("epoch", "budget", "split", "criterion", "scope", "value", "low", "high", "n", "measured")
+"""The columns of correlations.csv (docs/ranking.md)."""
+WITHOUT_ROWS = ("epoch", "predictor")
+"""The columns of reliability.csv if no epoch has enough images."""
+RELIABILITY_COLUMNS = (*WITHOUT_ROWS, *CURVE_COLUMNS)
+"""The columns of reliability.csv (docs/ranking.md)."""
+TEXTS = ("split", "criterion", "scope", "predictor")
+"""The columns of these files that are not numbers."""
+CSV_PRECISION = 1e-5
+"""Largest relative difference between a number in these files and the same number in summary.json."""
 AUTO_IMAGES = "auto_images"
 """Field of config.json and summary.json for the option `images="auto"`: `expectation.AutoImages.as_dict`."""
 COLUMNS = {"numbers": np.int64, "errors": np.float32, "losses": np.float32, "image_rows": np.int64}
@@ -95,9 +120,20 @@ class Ranking(RunRecord):
 
     KIND, COMMAND, FIELDS, OPTIONS, FACTS = "ranking", "correlate", FIELDS, RankingOptions, FACTS
 
+    SUMMARISED = SUMMARISED
     PICTURE = SCATTER
     FILES = ("epoch-*.npz", "blocks-*.npz", CORRELATIONS, RELIABILITY, SCATTER, BY_EPOCH)
     DRAWING = "nasbench1shot1.experiments.correlation.drawing:draw_ranking"
+
+    def check_config(self) -> None:
+        """See `RunRecord`; the epochs and the SHA-256 of their weights must be readable, too."""
+        super().check_config()
+        epochs, weights = self.config["evaluated_epochs"], self.config["weights_sha256"]
+        are_epochs = epochs and all(type(epoch) is int and epoch >= 0 for epoch in epochs)
+        if not are_epochs or epochs != sorted(set(epochs)):
+            raise damaged_file_error(self.folder / CONFIG, "its evaluated_epochs is impossible")
+        if list(weights) != list(map(str, epochs)) or not ObjectOf(str | None).holds(weights):
+            raise damaged_file_error(self.folder / CONFIG, "its weights_sha256 is impossible")
 
     @property
     def searched_job(self) -> str:
@@ -114,6 +150,8 @@ class Ranking(RunRecord):
 
     def _result(self, summary: Mapping[str, Any]) -> str:
         last = self.config["evaluated_epochs"][-1]
+        if str(last) not in summary["epochs"]:
+            raise damaged_file_error(self.folder / SUMMARY, f"it lacks epoch {last}")
         found = summary["epochs"][str(last)].get("spearman_error")
         value = f"{found['value']:.3f}" if found else "undefined"
         return f"Spearman correlation {value} after epoch {last}"
@@ -191,27 +229,62 @@ class Ranking(RunRecord):
 
     @property
     def correlations(self) -> "pandas.DataFrame":
-        """The content of correlations.csv, as a new data frame; raises UserError for a ranking that is not finished."""
-        return self._frame(CORRELATIONS)
+        """The content of correlations.csv, as a new data frame.
+
+        Raises UserError for a ranking that is not finished, and DamagedFileError if the file is damaged, or its values
+        are not those that summary.json repeats.
+        """
+        frame, summary = self._frame(CORRELATIONS, CORRELATION_COLUMNS), self.summary
+        rows = rows_at(rows_of_all(frame), (summary["budget"], summary["split"]))
+        repeated = {
+            (int(epoch), criterion): of for epoch, found in summary["epochs"].items() for criterion, of in found.items()
+        }
+        self._check_repeated(CORRELATIONS, rows, ["epoch", "criterion"], repeated)
+        return frame
 
     @property
     def reliability(self) -> "pandas.DataFrame":
-        """The content of reliability.csv, as a new data frame; raises UserError for a ranking that is not finished."""
-        return self._frame(RELIABILITY)
+        """The content of reliability.csv, as a new data frame; raises the errors of `correlations`."""
+        frame = self._frame(RELIABILITY, RELIABILITY_COLUMNS)
+        repeated = {
+            (predictor, of["epoch"], of["images_per_half"]): {name: of[name] for name in CURVE_COLUMNS if name in of}
+            for predictor, of in self.summary["reliability"].items()
+        }
+        self._check_repeated(RELIABILITY, frame, ["predictor", "epoch", "images"], repeated)
+        return frame
 
-    def _frame(self, name: str) -> "pandas.DataFrame":
+    def _check_repeated(
+        self, name: str, rows: "pandas.DataFrame", keys: list[str], repeated: Mapping[Any, Mapping[str, float]]
+    ) -> None:
+        """Raise DamagedFileError unless the rows of a file have the values that the summary repeats, by their keys."""
+        found = {tuple(row[key] for key in keys): row for row in rows.to_dict("records")}
+        for key, values in repeated.items():
+            row = found.get(key, {})
+            for column, value in values.items():
+                if not math.isclose(row.get(column, math.nan), value, rel_tol=CSV_PRECISION):
+                    raise damaged_file_error(self.folder / name, f"its values are not those that {SUMMARY} repeats")
+
+    def _frame(self, name: str, columns: tuple[str, ...]) -> "pandas.DataFrame":
         import pandas
 
         if not (self.folder / SUMMARY).exists():
             raise self.unfinished_error()
         try:
-            with open_regular(self.folder / name) as file:
-                frame: pandas.DataFrame = pandas.read_csv(file, **exact_floats(pandas.__version__))
-                return frame
+            content = read_bytes(self.folder / name)
+            if not content.endswith(b"\n"):
+                raise ValueError("its last line is incomplete")
+            frame: pandas.DataFrame = pandas.read_csv(io.BytesIO(content), **exact_floats(pandas.__version__))
         except (OSError, ValueError) as error:
             raise blocked_error(self.folder / name, error) or DamagedFileError(
                 f"{self.folder / name} cannot be read: restore it, or rank again"
             ) from error
+        if tuple(frame) not in (columns, () if len(frame) else WITHOUT_ROWS):
+            raise damaged_file_error(self.folder / name, f"its columns are not {', '.join(columns)}")
+        for column in frame.columns.difference(list(TEXTS)):
+            values = pandas.to_numeric(frame[column], errors="coerce")
+            if not np.isfinite(values).all():
+                raise damaged_file_error(self.folder / name, f"its {column} has a value that is not a number")
+        return frame
 
 
 def block_sizes(images: int, blocks: int) -> NDArray[np.int64]:

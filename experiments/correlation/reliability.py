@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 Values = NDArray[np.floating | np.integer | np.bool_]
 
+COLUMNS = ("images", "spearman", "low", "high", "spearman_brown_all_images")
+"""The columns of a reliability curve (`reliability_curve`)."""
 SPLITS, FEWEST_COLUMNS = 20, 8
 """Number of random splits for each size, and columns in the smallest half (`reliability_curve`, `images_needed`)."""
 
@@ -100,7 +102,7 @@ def reliability_curve(
             continue
         all_images = spearman_brown(found.mean, columns / size)
         rows.append((round(size * images_per_column), *found, all_images))
-    return pandas.DataFrame(rows, columns=["images", "spearman", "low", "high", "spearman_brown_all_images"])
+    return pandas.DataFrame(rows, columns=list(COLUMNS))
 
 
 def images_needed(

@@ -114,9 +114,8 @@ def show(summary: Mapping[str, Any], folder: Path, console: Console, format: Pic
     print_line = line_printer(console)
     source = source_text(summary["measured"], digits=1)
     title = f"True {summary['split']} errors after {summary['budget']} epochs: {source}"
-    screen = Screen(title=title, title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for heading in ("epoch", "Spearman (error)", "Spearman (loss)", "Kendall", "P@10 %", "regret"):
-        screen.add_column(heading)
+    headings = ("epoch", "Spearman (error)", "Spearman (loss)", "Kendall", "P@10 %", "regret")
+    screen = Screen(*headings, title=title, title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for epoch, of in summary["epochs"].items():
         screen.add_row(epoch, *_cells(of))
     print_table(screen, console)

@@ -60,14 +60,9 @@ def _show_table(headings: Sequence[str], lines: Sequence[Sequence[str]], console
     widths = [max(len(part) for cell in column for part in cell.split("\n")) for column in columns]
     fits = sum(widths) + len(GAP) * (len(widths) - 1) <= console.width
     screen = Screen(box=None, pad_edge=False, padding=(0, len(GAP), 0, 0))
-    for number, heading in enumerate(stacked):
-        is_name = number == 0
-        screen.add_column(
-            heading,
-            justify="left" if is_name else "right",
-            vertical="bottom",
-            no_wrap=not is_name,
-        )
+    screen.add_column(stacked[0], vertical="bottom")
+    for heading in stacked[1:]:
+        screen.add_column(heading, justify="right", vertical="bottom", no_wrap=True)
     for name, *others in lines:
         screen.add_row(name if fits or len(name) <= LONGEST_NAME else name.replace("/", "/\n", 1), *others)
     print_table(screen, console)

@@ -1,6 +1,7 @@
 """The charts of a report as data for `charts.js`: curves, thinned so that pages stay small, with colours and lines."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -81,10 +82,7 @@ def regret_chart(panel: Panel, most: int) -> dict[str, Any]:
 
 def candidate_lines() -> list[dict[str, Any]]:
     """Return the colours and lines of the candidates of a decision, for charts of Λ."""
-    dashes = [LINES[number % len(LINES)] for number in range(len(COLOURS))]
-    return [
-        line({"color": colour, "linestyle": dash, "marker": ""}) for colour, dash in zip(COLOURS, dashes, strict=True)
-    ]
+    return [line({"color": colour, "linestyle": dash}) for colour, dash in zip(COLOURS, cycle(LINES), strict=False)]
 
 
 def line(look: Mapping[str, Any]) -> dict[str, Any]:

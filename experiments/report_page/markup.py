@@ -3,6 +3,7 @@
 import html
 from collections.abc import Iterable
 from itertools import zip_longest
+from typing import NamedTuple
 
 NO_VALUE = "–"
 """What a cell without a value shows."""
@@ -41,14 +42,11 @@ def tag(name: str, *content: object, **attributes: object) -> Markup:
     return Markup(f"<{name}{given}>{joined(content)}</{name}>")
 
 
-class Cell(tuple[object, object]):
+class Cell(NamedTuple):
     """A cell of a table: what it shows, and the value by which its column is sorted (None: last)."""
 
-    __slots__ = ()
-
-    def __new__(cls, shown: object, value: object = None) -> "Cell":
-        """Create a cell."""
-        return super().__new__(cls, (shown, value))
+    shown: object
+    value: object = None
 
 
 def sortable_table(label: str, headings: Iterable[str], rows: Iterable[Iterable[object]]) -> Markup:
@@ -72,8 +70,8 @@ def sortable_table(label: str, headings: Iterable[str], rows: Iterable[Iterable[
 def _cell(content: object, number: int) -> Markup:
     name, more = ("td", {}) if number else ("th", {"scope": "row"})
     if isinstance(content, Cell):
-        shown, value = content
-        return tag(name, shown, class_="number", data_value="" if value is None else value, **more)
+        value = "" if content.value is None else content.value
+        return tag(name, content.shown, class_="number", data_value=value, **more)
     return tag(name, content, **more)
 
 

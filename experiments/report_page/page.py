@@ -103,7 +103,7 @@ def page_of(subjects: Sequence[Subject], scoring: Scoring, command: str, watch: 
     return _filled(
         title=_title(subjects),
         lead=_lead(subjects, panels),
-        links=joined(_link(name, heading) for name, heading, _ in sections),
+        links=joined(tag("a", heading, href=f"#{name}") for name, heading, _ in sections),
         watched=_watched(watch),
         sections=joined(_section(*each) for each in sections),
         data=json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c"),
@@ -149,10 +149,6 @@ def _lead(subjects: Sequence[Subject], panels: Sequence[Panel]) -> Markup:
     ]
     warnings = [tag("p", f"Warning: {said}", class_="warning") for said in differences(panels)]
     return joined([*(tag("p", sentence) for sentence in sentences if sentence), *warnings])
-
-
-def _link(name: str, heading: str) -> Markup:
-    return tag("a", heading, href=f"#{name}")
 
 
 def _section(name: str, heading: str, content: Markup) -> Markup:

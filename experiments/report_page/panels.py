@@ -195,11 +195,6 @@ class Panel:
         """The short name of the search space."""
         return str(self.drawn[0].entry.configs[0]["space"])
 
-    @property
-    def source(self) -> str:
-        """How far the regrets of all runs are measured, in words; empty without a result."""
-        return source_of(self.drawn)
-
     @cached_property
     def baseline(self) -> Baseline | None:
         """The bounds of all runs and their baseline; None without bounds."""
@@ -228,14 +223,14 @@ class Panel:
         """Return sentences about the regrets, the bands and the clocks, and about what is missing."""
         drawn = [of for of in self.drawn if of.traces]
         sentences = [
-            f"{self.goal.title} of the preferred architecture; table {self.key.table} ({self.source})."
+            f"{self.goal.title} of the preferred architecture; table {self.key.table} ({source_of(drawn)})."
             if drawn
             else "",
             "" if self.table is None or not drawn else as_sentence(self.table.fidelity()),
             objective_sentence({of.subject.label: of.entry.goal for of in self.drawn}),
             self.baseline.sentence if self.baseline else "",
             self._band_text(drawn),
-            self._clock_text(drawn),
+            " ".join(dict.fromkeys(of.entry.CLOCK for of in drawn if SIMULATED_TIME in of.traces)),
             ZERO_NOTE if any((of.centre == 0).any() for found in self.curves.values() for of in found.values()) else "",
             *dict.fromkeys(of.entry.origin for of in drawn),
             *dict.fromkeys(of.entry.note for of in drawn),
@@ -253,9 +248,6 @@ class Panel:
         is_cut = any(curve.is_cut for curves in self.curves.values() for curve in curves.values())
         said = describe_band(self.scoring.spread, [len(of.repetitions) for of in drawn], None, is_cut=is_cut)
         return f"Lines and bands: {said} over n runs. {alone}".strip()
-
-    def _clock_text(self, drawn: Sequence[Drawn]) -> str:
-        return " ".join(dict.fromkeys(of.entry.CLOCK for of in drawn if SIMULATED_TIME in of.traces))
 
     def _missing_text(self, drawn: Sequence[Drawn]) -> str:
         lacking = [

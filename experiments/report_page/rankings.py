@@ -109,7 +109,7 @@ class Ranked:
             "truth": [float(f"{100 * value:.5g}") for value in truth.errors[chosen]],
             "of": "".join("01"[of] for of in measured.astype(int)),
             "kinds": [
-                {**_colours(colour), "label": f"{text} ({shown:,})", "source": source}
+                {**line({"color": colour, "linestyle": "-"}), "label": f"{text} ({shown:,})", "source": source}
                 for (colour, text), source, shown in zip(KINDS, SOURCES, shares, strict=True)
             ],
             "numbers": predictions.numbers[chosen].tolist(),
@@ -144,7 +144,7 @@ class Ranked:
             count.format(most, counted(known, "architecture")) if shown > most else "",
             f"Not shown: {counted(known - shown, 'architecture')} with a larger true error." if known > shown else "",
             f"Supernet of {str(self.ranking.config['optimizer']).rpartition(':')[2]}. "
-            f"{settings_text(self.ranking, truth_fields(truth, self.table), truth)}",
+            f"{settings_text(self.ranking, {truth.budget: truth_fields(truth, self.table)}, truth)}",
             *self.marked[1],
         ]
 
@@ -203,10 +203,6 @@ def ranked(subject: Subject, scoring: Scoring) -> Ranked | None:
             f"with {option('table')}"
         )
     return Ranked(subject, ranking, table, scoring)
-
-
-def _colours(colour: str) -> dict[str, Any]:
-    return line({"color": colour, "linestyle": "-", "marker": ""})
 
 
 def _interval_text(row: dict[str, Any] | None) -> str:

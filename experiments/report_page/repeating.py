@@ -49,9 +49,12 @@ class Repeated(NamedTuple):
 def repeated(record: Any) -> Repeated:
     """Return how the run of a record is repeated: with the recorded options, into a folder of the same name."""
     if isinstance(record, SearchGroup):
-        return _group(record)
+        if not record.runs:
+            return Repeated((), "Its options are recorded when its first search starts.")
+        shared, seeds = {**record.runs[0].config, "seed": None}, seeds_text(record.seeds)
+        return _searches(record.folder, shared, {"seeds": seeds})
     if isinstance(record, Run):
-        return _search(record)
+        return _searches(record.folder, record.config, {})
     if isinstance(record, BlackBoxStudy):
         return _black_box(record)
     if isinstance(record, Study):
@@ -67,30 +70,17 @@ def repeated(record: Any) -> Repeated:
     return Repeated((), "nb.Recorder recorded this search: run its program again.")
 
 
-def _search(run: Run) -> Repeated:
-    config = run.config
+def _searches(folder: Path, config: Mapping[str, Any], more: Mapping[str, Any]) -> Repeated:
+    """Return the commands of a search or of a group of seeds, with one for each time that it was made longer."""
     if unknown := _unnamed(config):
         return Repeated((), unknown)
-    grown = [growth["from"] for growth in config["grown"]]
-    first = {**config, "epochs": grown[0]} if grown else config
-    longer = [
-        _line("search", {"resume": run.folder, "epochs": epochs}, set()) for epochs in [*grown[1:], config["epochs"]]
-    ]
-    return Repeated([_search_line(first, {"out": run.folder}), *(longer if grown else [])])
-
-
-def _group(group: SearchGroup) -> Repeated:
-    if not group.runs:
-        return Repeated((), "Its options are recorded when its first search starts.")
-    config = group.runs[0].config
-    if unknown := _unnamed(config):
-        return Repeated((), unknown)
-    grown = [growth["from"] for growth in config["grown"]]
-    shared = {**config, "epochs": grown[0] if grown else config["epochs"], "seed": None}
-    longer = [_line("search", {"resume": group.folder, "epochs": n}, set()) for n in [*grown[1:], config["epochs"]]]
-    return Repeated(
-        [_search_line(shared, {"seeds": seeds_text(group.seeds), "out": group.folder}), *(longer if grown else [])]
-    )
+    lengths = [*(growth["from"] for growth in config["grown"]), config["epochs"]]
+    own = optimizer(config["optimizer"]).Hyperparameters
+    known = _known({**config, "epochs": lengths[0]}, SearchConfig, own)
+    given = _given(known, lambda options: search_options(options).as_dict())
+    first = _line("search", {**given, **more, "out": folder}, switch_names(SearchConfig) | switch_names(own))
+    longer = [_line("search", {"resume": folder, "epochs": epochs}, set()) for epochs in lengths[1:]]
+    return Repeated([first, *longer])
 
 
 def seeds_text(seeds: Sequence[int]) -> str:
@@ -102,14 +92,6 @@ def seeds_text(seeds: Sequence[int]) -> str:
         else:
             parts.append([seed])
     return ",".join(str(of[0]) if len(of) == 1 else f"{of[0]}-{of[-1]}" for of in parts)
-
-
-def _search_line(config: Mapping[str, Any], more: Mapping[str, Any]) -> str:
-    switches = switch_names(SearchConfig) | switch_names(optimizer(config["optimizer"]).Hyperparameters)
-    given = _given(
-        _known(config, SearchConfig, optimizer(config["optimizer"]).Hyperparameters), _all_of(search_options)
-    )
-    return _line("search", {**given, **more}, switches)
 
 
 def _black_box(study: BlackBoxStudy) -> Repeated:
@@ -125,7 +107,7 @@ def _black_box(study: BlackBoxStudy) -> Repeated:
     own, unused = type(recorded.own), recorded.method.unused_options(recorded.own)
     switches = switch_names(BlackBoxConfig) | switch_names(own)
     known = {name: value for name, value in _known(study.config, BlackBoxConfig, own).items() if name not in unused}
-    given = _given(known, _all_of(black_box_options))
+    given = _given(known, lambda options: black_box_options(options).as_dict())
     return Repeated([_line("blackbox", {**given, "out": study.folder}, switches)])
 
 
@@ -151,7 +133,7 @@ def _ranking(ranking: Ranking) -> Repeated:
         search = repeated(ranking.run)
     except UserError:  # it was removed
         search = Repeated((), f"The search that was ranked, '{ranking.config['run']}', is not there.")
-    given = _given(_known(ranking.config, RankingOptions), _all_of(ranking_options))
+    given = _given(_known(ranking.config, RankingOptions), lambda options: ranking_options(options).as_dict())
     words = f"nb1shot1 correlate {shlex.quote(ranking.config['run'])}"
     line = f"{words} {_options({**given, 'out': ranking.folder}, switch_names(RankingOptions))}"
     return Repeated([*search.commands, line], search.note)
@@ -186,14 +168,6 @@ def _known(config: Mapping[str, Any], *records: type) -> dict[str, Any]:
     """Return the recorded values of the options that some dataclasses define, without options of pictures."""
     names = [name for record in records for name in option_names(record) if name not in OF_PICTURES]
     return {name: config[name] for name in names if name in config}
-
-
-def _all_of(options: Callable[[Mapping[str, Any]], Any]) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
-    def resolved(given: Mapping[str, Any]) -> dict[str, Any]:
-        found: dict[str, Any] = options(given).as_dict()
-        return found
-
-    return resolved
 
 
 def _given(recorded: Mapping[str, Any], resolved: Callable[[Mapping[str, Any]], dict[str, Any]]) -> dict[str, Any]:

@@ -77,7 +77,7 @@ def searched(run: SearchRecord, label: str, table: Table | None, most: int) -> d
         "validation": [_percent(lines[epoch]["validation_regret"]) for epoch in epochs],
         "measured": _flags(lines[epoch]["test_measured"] for epoch in epochs),
         "validationMeasured": _flags(lines[epoch]["validation_measured"] for epoch in epochs),
-        "lines": [line(curve_styles([method])[0]), line({"color": BLACK, "linestyle": LINES[1], "marker": ""})],
+        "lines": [line(curve_styles([method])[0]), line({"color": BLACK, "linestyle": LINES[1]})],
         "drawn": drawn,
         "meaning": _meaning(run, found[0], epochs, shown),
         "choices": _named(_choices(known_space(run.config["space"]), weights, epochs), drawn),

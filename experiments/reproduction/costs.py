@@ -2,7 +2,7 @@
 
 import time
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Protocol
 
 from nasbench1shot1.black_box_search.options import black_box_options
 from nasbench1shot1.black_box_search.repeats import Repeats, table_of_study
@@ -10,7 +10,7 @@ from nasbench1shot1.experiments.correlation.options import CONTROLLER
 from nasbench1shot1.experiments.correlation.state import CONTROLLER_DRAWS
 from nasbench1shot1.experiments.reproduction.figures.parts import Options
 from nasbench1shot1.ground.errors import UserError
-from nasbench1shot1.one_shot_search.options import search_options
+from nasbench1shot1.one_shot_search.options import SearchOptions, search_options
 from nasbench1shot1.proxy_training.record import proxy_config
 from nasbench1shot1.registry import search_space
 from nasbench1shot1.runs.folder import as_json_line
@@ -48,23 +48,23 @@ class Costed(Protocol):
 # Searches -------------------------------------------------------------------------------------------------------------
 
 
-def search_seconds(options: Options) -> float:
+def search_seconds(job: Costed) -> float:
     """Return the expected seconds of an epoch of a search."""
     from nasbench1shot1.one_shot_search.estimate import seconds_per_epoch
 
-    return seconds_per_epoch(search_options(_without_best(options)))
+    return seconds_per_epoch(_search(job))
 
 
-def search_work(options: Options) -> Work:
+def search_work(job: Costed) -> Work:
     """Return the work of a search."""
     from nasbench1shot1.one_shot_search.work import work_of_search
 
-    return work_of_search(search_options(_without_best(options)))
+    return work_of_search(_search(job))
 
 
-def _without_best(options: Options) -> dict[str, Any]:
-    """Return the options of a search without the name of a study whose best configuration it has."""
-    return {name: value for name, value in options.items() if name != "best"}
+def _search(job: Costed) -> SearchOptions:
+    """Return the options of a search; "best" only names a study whose best configuration it has."""
+    return search_options({name: value for name, value in job.options.items() if name != "best"})
 
 
 # Rankings of searches -------------------------------------------------------------------------------------------------

@@ -24,6 +24,7 @@ from nasbench1shot1.experiments.reproduction.figures.parts import (
     Options,
     Panel,
     Scale,
+    method_curves,
     space_panel,
 )
 from nasbench1shot1.experiments.reproduction.kinds import KINDS, FigureJob, JobKind
@@ -40,10 +41,10 @@ from nasbench1shot1.runs.options import absolute_file, checked_seeds
 from nasbench1shot1.runs.record import RunRecord
 from nasbench1shot1.scales import SCALES
 from nasbench1shot1.tables.names import resolve_table_name
+from nasbench1shot1.tables.table import Table, load_table
 
 if TYPE_CHECKING:
     from nasbench1shot1.experiments.reproduction.results.base import Results
-    from nasbench1shot1.tables.table import Table
 
 Resolve = Callable[[str, Sequence[Options]], list[dict[str, Any]]]
 CLOCKS = ("seconds", "evaluations")
@@ -197,13 +198,11 @@ class Reproduction:
         """Return the jobs whose results the figure shows, for example the rankings without their searches."""
         return [job for job in jobs if job.of.open == self.kind.open]
 
-    def table(self, jobs: Sequence[FigureJob], given: Options) -> "Table":
+    def table(self, jobs: Sequence[FigureJob], given: Options) -> Table:
         """Return the table that scores the runs: the given table, or else the table of the first job or in use."""
-        from nasbench1shot1.tables.table import load_table
-
         return load_table(given.get("table") or jobs[0].options.get("table"))
 
-    def results(self, jobs: Sequence[FigureJob], table: "Table", spread: Spread | None = None) -> "Results | None":
+    def results(self, jobs: Sequence[FigureJob], table: Table, spread: Spread | None = None) -> "Results | None":
         """Return the results of the finished runs, scored on a table; None if there is nothing to draw.
 
         Args:
@@ -221,7 +220,7 @@ class Reproduction:
             return None
         shown, band = self.shown(jobs), checked_spread(spread)
         results = drawing_of(self.figure)(self.figure, jobs, shown, table, found, self.joined, band)
-        return results if len(results.as_table()) else None
+        return results if len(results.frame) else None
 
 
 def open_figure(name: str, only: Sequence[str] = (), joined: Sequence[str | Path] = ()) -> Reproduction:
@@ -436,8 +435,7 @@ def _transfers(scale: Scale, out: Path, given: Options, resolve: Resolve) -> lis
     searches = _runs("search", scale, out, given, resolve)
     needing = [job for job in searches if job.curve.endswith(TRANSFERRED)]
     names = [name for name in METHODS if name in {job.options["optimizer"] for job in needing}]
-    curves = tuple(Curve(name, METHODS[name], {"optimizer": name}) for name in names)
-    panel = space_panel(TUNED_ON, curves, config_space="cs2")
+    panel = space_panel(TUNED_ON, method_curves(names), config_space="cs2")
     epochs = int(searches[0].options["epochs"])
     tuned = replace(FIGURES["figure5"].scales[scale.options["scale"]], panels=(panel,), seeds=(STUDY_SEED,))
     studies = _runs("study", tuned, out, {**given, "epochs": 2 * epochs}, resolve) if needing else []

@@ -1,15 +1,13 @@
 """What the jobs of a figure need: their expected time on this machine, and their plan."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
-from typing import NamedTuple
 
-from nasbench1shot1.experiments.planning.notes import duration_note, image_notes
-from nasbench1shot1.experiments.planning.plan import Plan, Row
+from nasbench1shot1.experiments.planning.plan import Plan, Row, duration_note, image_notes
 from nasbench1shot1.experiments.reproduction.kinds import FigureJob, Pace
 from nasbench1shot1.ground.errors import UserError
 from nasbench1shot1.ground.text import duration
 from nasbench1shot1.jobs.job import Workers
-from nasbench1shot1.jobs.makespan import makespan
+from nasbench1shot1.jobs.pool import makespan
 from nasbench1shot1.runs.work import Work
 
 Counts = MutableMapping[Pace, Work]
@@ -72,13 +70,6 @@ def no_report(text: str) -> None:
     """Ignore what is being done."""
 
 
-class Timing(NamedTuple):
-    """Seconds of a unit by pace, as far as steps could be timed, and why the others could not."""
-
-    paces: dict[Pace, float]
-    failures: list[str]
-
-
 def count(jobs: Iterable[FigureJob], counts: Counts, report: Report) -> None:
     """Count the work of jobs, unless work of equal jobs is known already. Official images may be missing."""
     new = {job.task: job for job in jobs if job.task not in counts}
@@ -96,15 +87,18 @@ def _reported(doing: str, jobs: Mapping[Pace, FigureJob], report: Report) -> Ite
         yield key, job
 
 
-def time_steps(jobs: Mapping[Pace, FigureJob], workers: Workers, report: Report) -> Timing:
-    """Time a few steps of jobs where they would run, as far as the tables there allow; images may be missing."""
-    found = Timing({}, [])
+def time_steps(jobs: Mapping[Pace, FigureJob], workers: Workers, report: Report) -> tuple[dict[Pace, float], list[str]]:
+    """Time a few steps of jobs where they would run, as far as the tables there allow; images may be missing.
+
+    Return the seconds of a unit by pace, and why the steps of the other jobs could not be timed.
+    """
+    paces, failures = dict[Pace, float](), list[str]()
     for pace, job in _reported("Timing steps of", jobs, report):
         try:
-            found.paces[pace] = workers.call(seconds_of_unit, job)
+            paces[pace] = workers.call(seconds_of_unit, job)
         except UserError as error:
-            found.failures.append(error.for_command_line)
-    return found
+            failures.append(error.for_command_line)
+    return paces, failures
 
 
 def figure_plan(
@@ -130,8 +124,8 @@ def figure_plan(
     """
     count(jobs, counts, report)
     timed = first_of_each_pace(jobs)
-    timing = Timing({}, []) if workers is None else time_steps(timed, workers, report)
-    expected = {job.name: _expected_seconds(job, counts, timing.paces, timed) for job in jobs}
+    paces, failures = ({}, []) if workers is None else time_steps(timed, workers, report)
+    expected = {job.name: _expected_seconds(job, counts, paces, timed) for job in jobs}
     curves = dict[tuple[str, ...], list[FigureJob]]()
     for job in jobs:
         curves.setdefault((job.panel, job.curve, job.kind), []).append(job)
@@ -143,15 +137,11 @@ def figure_plan(
         seconds = [expected[job.name] for job in own]
         known = None if None in seconds else sum(filter(None, seconds))
         rows.append(Row(f"{panel}/{curve}", own[0].of.nouns[0], len(own), work, known))
-    notes = [*map(_untimed, dict.fromkeys(timing.failures))]
+    notes = [f"Some steps could not be timed: {message}." for message in dict.fromkeys(failures)]
     if workers is not None:
         notes += _duration(jobs, expected, workers.count, parts)
     notes += image_notes((str((job.search or job.options).get("images")) for job in jobs), workers is not None)
     return Plan(title, tuple(rows), tuple(gpus), tuple(notes))
-
-
-def _untimed(message: str) -> str:
-    return f"Some steps could not be timed: {message}."
 
 
 def _duration(

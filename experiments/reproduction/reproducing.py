@@ -8,13 +8,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.display.axes import save_figure
 from nasbench1shot1.display.colours import Colors
 from nasbench1shot1.display.curves import checked_spread
 from nasbench1shot1.display.style import AnyStyle, Spread
-from nasbench1shot1.experiments.planning.notes import needed_note
+from nasbench1shot1.experiments.planning.plan import needed_note
 from nasbench1shot1.experiments.reproduction.figure_jobs import Reproduction, open_figure
 from nasbench1shot1.experiments.reproduction.forecast import Paces, by_stage, describe_time, figure_plan, measure
 from nasbench1shot1.experiments.reproduction.kinds import FigureJob
@@ -106,8 +106,9 @@ def reproduce(
     if target is not None:
         check_name(target)
         check_writable_file(target, "pack")
-    with _planned(name, scale, out, only, joined, seeds, spread, options, console, source) as plan:
-        figure, folder, jobs, table, places = plan
+    parts: dict[str, Any] = {"only": only, "joined": joined, "seeds": seeds, "spread": spread}
+    with _planned(name, console, source, scale=scale, out=out, **parts, **options) as planned:
+        figure, folder, jobs, table, places = planned
         todo = [job for job in jobs if not job.is_finished and not draw_only]
         _check_data(todo, places)
         check_writable(folder)
@@ -133,38 +134,22 @@ def reproduce(
     return picture
 
 
-class _Planned(NamedTuple):
-    """A figure before its jobs run.
-
-    Attributes:
-        figure: the figure as its table allows it.
-        folder: the folder of its runs.
-        jobs: its jobs, including finished ones.
-        table: the table that scores them.
-        workers: where they run.
-    """
-
-    figure: Reproduction
-    folder: Path
-    jobs: list[FigureJob]
-    table: "Table"
-    workers: Workers
-
-
 @contextmanager
 def _planned(
     name: str,
-    scale: str,
-    out: str | Path | None,
-    only: Sequence[str],
-    joined: Sequence[str | Path],
-    seeds: Sequence[int] | None,
-    spread: Spread | None,
-    options: Mapping[str, Any],
     console: "Console",
     source: Path | None = None,
-) -> Iterator[_Planned]:
-    """Yield a figure with its jobs, after a check of all arguments and of the runs in its folder; nothing runs.
+    *,
+    scale: str = "full",
+    out: str | Path | None = None,
+    only: Sequence[str] = (),
+    joined: Sequence[str | Path] = (),
+    seeds: Sequence[int] | None = None,
+    spread: Spread | None = None,
+    **options: Any,
+) -> Iterator[tuple[Reproduction, Path, list[FigureJob], "Table", Workers]]:
+    """Yield a figure as its table allows it, the folder of its runs, all its jobs, the table that scores them, and
+    the workers, after a check of all arguments and of the runs in the folder; nothing runs.
 
     Arguments and errors are as for `reproduce`. `source` is its argument `records`; without it, nothing is written.
     """
@@ -188,7 +173,7 @@ def _planned(
         table = figure.table(jobs, given)
         if figure.figure.note:
             line_printer(console)(figure.figure.note)
-        yield _Planned(figure, folder, jobs, table, workers)
+        yield figure, folder, jobs, table, workers
 
 
 def _check_data(jobs: Sequence[FigureJob], workers: Workers) -> None:
@@ -211,11 +196,6 @@ def show_figure_plan(
     name: str,
     *,
     scale: str = "full",
-    out: str | Path | None = None,
-    only: Sequence[str] = (),
-    joined: Sequence[str | Path] = (),
-    seeds: Sequence[int] | None = None,
-    spread: Spread | None = None,
     gpus: Sequence[str] = USUAL,
     console: "Console | None" = None,
     **options: Any,
@@ -228,13 +208,13 @@ def show_figure_plan(
     from nasbench1shot1.ground.notebooks import console_or_new
 
     console = console_or_new(console)
-    with _planned(name, scale, out, only, joined, seeds, spread, options, console) as plan:
-        title = f"{name}, {scale} scale: {_describe_jobs(plan.jobs)}"
-        if not (todo := [job for job in plan.jobs if not job.is_finished]):
+    with _planned(name, console, scale=scale, **options) as (_, _, jobs, _, workers):
+        title = f"{name}, {scale} scale: {_describe_jobs(jobs)}"
+        if not (todo := [job for job in jobs if not job.is_finished]):
             line_printer(console)(title)
             return
-        problems = _missing_data(todo, plan.workers)
-        made = figure_plan(title, todo, {}, gpus, plan.workers, line_printer(console))
+        problems = _missing_data(todo, workers)
+        made = figure_plan(title, todo, {}, gpus, workers, line_printer(console))
         show(replace(made, notes=tuple(dict.fromkeys([*made.notes, *problems]))), console)
 
 
@@ -301,7 +281,7 @@ def _draw(picture: Path, results: "Results", console: "Console", looks: Mapping[
             file.write(frame.to_csv(index=False).encode())
     with atomic_write(summary := picture.with_suffix(".md")) as file:
         file.write(results.markdown().encode())
-    save_figure(results.draw(**looks), picture, data=results.as_table())
+    save_figure(results.draw(**looks), picture, data=results.frame)
     results.show(console)
     print_line = line_printer(console)
     print_line(f"Table {results.table.id}")

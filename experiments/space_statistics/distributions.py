@@ -112,7 +112,7 @@ def noise_distribution(table: Table, split: str = "test", predicted: bool = Fals
     medians = {epochs: float(np.median(curve)) for epochs, curve in curves.items()}
     frame.attrs = last.attributes(used, split=split, medians=medians)
     frame.attrs["quantity"] = (
-        f"{counted_range(counts.tolist(), 'repeat')} of {split} accuracy at {_join_budgets(list(curves))} epochs"
+        f"{counted_range(counts.tolist(), 'repeat')} of {split} accuracy at {', '.join(map(str, curves))} epochs"
     )
     return frame
 
@@ -161,10 +161,6 @@ def _stack(curves: "dict[str, Floats] | dict[int, Floats]", key: str, value: str
         kept = np.unique(np.linspace(0, len(steps) - 1, min(_STEPS, len(steps))).round().astype(int))
         parts.append(pandas.DataFrame({key: name, value: steps[kept], "share": share[kept]}))
     return pandas.concat(parts, ignore_index=True)
-
-
-def _join_budgets(budgets: list[int]) -> str:
-    return ", ".join(map(str, budgets))
 
 
 # Errors in each space: NAS-Bench-1Shot1's figure 6 --------------------------------------------------------------------

@@ -167,7 +167,8 @@ def check_enough(found: int, needed: int, what: str, table: Table) -> None:
     """Raise OutOfDomainError if an analysis has too little data; `what` is a plural noun, perhaps with a qualifier."""
     if found < needed:
         raise OutOfDomainError(
-            f"the table {table.id} has too few {what} ({found}, but at least {needed} are needed): open a larger table"
+            f"the table {table.id} has too few {what} ({found}, but at least {needed} are needed): "
+            "open a table with more"
         )
 
 

@@ -35,9 +35,8 @@ def best_configurations(
     """
     own = observations if budget is None else observations[observations["budget"] == budget]
     if not len(own):
-        raise InvalidInputError(
-            f"the study has no search of {budget} epochs: give {_join_budgets(observations['budget'])}"
-        )
+        known = " or ".join(map(str, sorted(set(observations["budget"])))) or "a budget with observations"
+        raise InvalidInputError(f"the study has no search of {budget} epochs: give {known}")
     ordered = own[own["loss"].notna()].sort_values("loss", kind="stable")
     if not len(ordered):
         raise OutOfDomainError("all searches diverged, so the study has no best configuration")
@@ -58,10 +57,6 @@ def best_of(study: Study, budget: int) -> dict[str, Any]:
         raise study.unfinished_error()
     found = best_configurations(study.observations, (), count=1, budget=budget)
     return dict(study.configurations[str(found["configuration_id"].iloc[0])])
-
-
-def _join_budgets(budgets: "pandas.Series[int]") -> str:
-    return " or ".join(map(str, sorted(set(budgets)))) or "a budget with observations"
 
 
 # Transfer to other spaces: table 2 of NAS-Bench-1Shot1 ----------------------------------------------------------------

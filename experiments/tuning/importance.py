@@ -70,7 +70,7 @@ def importances(studies: "Sequence[Study]", seed: int = 0) -> pandas.DataFrame:
         UserError: Optuna is not installed.
     """
     rows = []
-    for budget in sorted({line["budget"] for study in studies for line in study.lines}):
+    for budget in sorted({line["budget"] for study in studies for line in study.shared_lines}):
         frame, losses = encode_observations(studies, budget)
         found = _fanova(frame, losses, studies[0].config_space, seed)
         rows += [(budget, len(losses), name, value) for name, value in found.items()]
@@ -263,7 +263,7 @@ def list_observations(studies: "Sequence[Study]", budget: int | None = None) -> 
     return [
         (study.configurations[line["configuration_id"]], line["loss"])
         for study in studies
-        for line in study.lines
+        for line in study.shared_lines
         if line["loss"] is not None and budget in (None, line["budget"])
     ]
 

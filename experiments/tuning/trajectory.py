@@ -14,11 +14,11 @@ import numpy as np
 import pandas
 from numpy.typing import NDArray
 
-from nasbench1shot1.display.axes import AxesList, checked_axes, checked_axes_list, use_log_axes
-from nasbench1shot1.display.canvas import Canvas, legend_handles, legend_inside
+from nasbench1shot1.display.axes import use_log_axes
+from nasbench1shot1.display.canvas import Canvas
 from nasbench1shot1.display.colours import MOST_BANDS, Colors, checked_labels, curve_rows, curve_styles
 from nasbench1shot1.display.curves import Pooled, Trace, describe_band, draw_curve, log_floor, pool, span
-from nasbench1shot1.display.style import AnyStyle, Spread, look_on, tone
+from nasbench1shot1.display.style import AnyStyle, Spread, tone
 from nasbench1shot1.experiments.tuning.best import DEFAULT_ID
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.ground.text import counted_range
@@ -149,7 +149,6 @@ def draw_trajectories(
     spread: Spread | None = None,
     style: AnyStyle | None = None,
     *,
-    ax: "Axes | None" = None,
     colors: Colors | None = None,
     labels: Sequence[str] | str | None = None,
     clock: str = SIMULATED,
@@ -167,17 +166,11 @@ def draw_trajectories(
         source: how far the regrets are measured, such as "predicted".
         spread: what the bands show. Default: "ci".
         style: "screen" (default), or as in `style.AnyStyle`.
-        ax: the axes to draw on, if there is one panel of at most five curves. Default: a new figure.
         colors: colours by label or method, or one per curve. Default: the methods' colours.
         labels: one label per curve.
         clock: label of the horizontal axis: what the column `seconds` of the repetitions counts, such as `WALL_CLOCK`.
 
-    Returns:
-        The new figure, or the figure of `ax`, which gets neither title nor caption.
-
-    Raises:
-        InvalidInputError: there is no such spread or style; `colors` or `labels` do not fit the curves; or `ax` is not
-            axes, or several panels are drawn.
+    Raises InvalidInputError if there is no such spread or style, or if `colors` or `labels` do not fit the curves.
     """
     curves = {curve.key: curve for of_panel in panels.values() for curve in of_panel}
     kinds = {key: curve.kind for key, curve in curves.items()}
@@ -196,29 +189,17 @@ def draw_trajectories(
     legend = {shown[curve.key]: styles[curve.key] for curve in order}
     if any(default_point(curve) is not None for curve in order):
         legend["default configuration"] = {"color": "black", "marker": "o", "markersize": 5, "linestyle": ""}
-
-    def draw_row(line: "Sequence[Axes]", row: Sequence[str]) -> None:
-        for (panel, of_panel), axes in zip(panels.items(), line, strict=True):
-            own = [curve for curve in of_panel if curve.key in row]
-            for curve in own:
-                _draw(curve, drawn[panel][curve.key], axes, styles[curve.key], floor, len(own) <= MOST_BANDS)
-            use_log_axes(axes)
-            axes.grid(alpha=0.25, which="both")
-            axes.set_title(f"{panel}: {kinds[row[0]]}" if len(rows) > 1 else panel)
-        line[0].set_ylabel(f"test regret of the incumbent [%]\n({source})")
-
-    if ax is not None:
-        line = checked_axes_list([checked_axes(ax)], "panel", len(rows) * len(panels))
-        with look_on(line[0], style):
-            draw_row(line, rows[0])
-            line[0].set_xlabel(clock)
-            line[0].set_ylim(bottom=100 * floor)
-            legend_inside(line[0], band, legend_handles(legend))
-        return AxesList(line).figure
     width = max(3.6, 8 / len(panels))
     with Canvas(len(rows), len(panels), panel=(width, 3.4), style=style, sharex=True, sharey=True) as canvas:
         for row, line in zip(rows, canvas.grid, strict=True):
-            draw_row(line, row)
+            for (panel, of_panel), axes in zip(panels.items(), line, strict=True):
+                own = [curve for curve in of_panel if curve.key in row]
+                for curve in own:
+                    _draw(curve, drawn[panel][curve.key], axes, styles[curve.key], floor, len(own) <= MOST_BANDS)
+                use_log_axes(axes)
+                axes.grid(alpha=0.25, which="both")
+                axes.set_title(f"{panel}: {kinds[row[0]]}" if len(rows) > 1 else panel)
+            line[0].set_ylabel(f"test regret of the incumbent [%]\n({source})")
         for axes in canvas.grid[-1]:
             axes.set_xlabel(clock)
         canvas.axes[0].set_ylim(bottom=100 * floor)

@@ -6,7 +6,7 @@ Time is what limits the searches: simulated seconds, or a number of trainings.
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from nasbench1shot1.black_box_search.goal import common_goal, describe_feedback
+from nasbench1shot1.black_box_search.goal import common_goal, describe_feedback, describe_workers
 from nasbench1shot1.black_box_search.record import BlackBoxStudy, Clock
 from nasbench1shot1.display.axes import ZERO_NOTE, use_log_axes
 from nasbench1shot1.display.canvas import Canvas
@@ -69,7 +69,7 @@ def regret_figure(
             draw_anytime(axes, study, label=label, style=look, spread=spread, has_band=has_band, floor=floor)
         draw_baseline(axes, studies, floor)
         axes.set_ylabel(_regret_label(studies, "mean"))
-        counts = [len(study.lines) for study in studies]
+        counts = [len(study.shared_lines) for study in studies]
         band = describe_band(spread, counts, "search") if has_band else "mean" if max(counts) > 1 else ""
         about = "\n".join(filter(None, [note, caption(studies)]))
         return canvas.finish(title_of(studies, shown), about, legend=True, band=band)
@@ -88,7 +88,7 @@ def optimizer_of(study: RunRecord) -> str:
 
 def describe_searches(studies: Sequence[BlackBoxStudy]) -> str:
     """Return the numbers of searches, such as "500 searches per optimizer"."""
-    found = list(dict.fromkeys(len(study.lines) for study in studies))
+    found = list(dict.fromkeys(len(study.shared_lines) for study in studies))
     many = counted(found[0], "search") if len(found) == 1 else f"{min(found):,} to {max(found):,} searches"
     return f"{many} per optimizer" if len(studies) > 1 else many
 
@@ -158,10 +158,10 @@ def draw_marked_regrets(
 
 def _regret_label(studies: Sequence[BlackBoxStudy], statistic: Statistic) -> str:
     """Return the label of an axis of regrets, with their unit and whether they are measured."""
-    goal, lines = studies[0].goal, [line for study in studies for line in study.lines]
+    goal, lines = studies[0].goal, [line for study in studies for line in study.shared_lines]
     of_incumbent = " of the incumbent" if goal.is_default else ""  # longer names leave no space for it
     source = "" if goal.judge.fidelity == "exact" else f" ({partly_text(line['test_measured'] for line in lines)})"
-    of_several = f"{statistic} " if any(len(study.lines) > 1 for study in studies) else ""
+    of_several = f"{statistic} " if any(len(study.shared_lines) > 1 for study in studies) else ""
     return goal.with_unit(f"{of_several}{goal.regret}{of_incumbent}") + source
 
 
@@ -202,6 +202,7 @@ def caption(studies: Sequence[BlackBoxStudy], *, statistic: Statistic | None = "
         goal.sentence(),
         baseline.sentence if baseline else "",
         feedback,
+        describe_workers(study.config["simulated_workers"] for study in studies),
         *dict.fromkeys(study.origin for study in studies),
         zero_note(studies, statistic) if statistic else "",
     )
@@ -210,7 +211,7 @@ def caption(studies: Sequence[BlackBoxStudy], *, statistic: Statistic | None = "
 
 def _sources(studies: Sequence[BlackBoxStudy]) -> str:
     """Return a sentence about the tables, and how far the final values are measured."""
-    lines = [line for study in studies for line in study.lines]
+    lines = [line for study in studies for line in study.shared_lines]
     measured = sum(line["test_measured"] for line in lines)
     tables = ", ".join(dict.fromkeys(study.config["table_id"] for study in studies))
     judge = studies[0].goal.judge

@@ -216,6 +216,14 @@ def describe_feedback(repeats: Iterable[Mapping[str, Sequence[int]]], goal: Goal
     return f"Feedback: {', '.join(parts)} of training."
 
 
+def describe_workers(counts: Iterable[int]) -> str:
+    """Return a sentence about the simulated workers of one or several studies; empty if all have one."""
+    found = sorted(set(counts))
+    if found == [1]:
+        return ""
+    return f"Simulated workers: {alternatives([f'{count:,}' for count in found])} (trainings at the same time)."
+
+
 def _one_of(fewest: int, most: int) -> str:
     """Return what a query observes, given the numbers of repeats of the architectures."""
     if most == 1:

@@ -73,8 +73,8 @@ class BlackBoxConfig(PictureOptions, BoundOptions):
     deduplicate: bool = False
     """Train a cell only once per budget: repeated queries return the first result at no cost."""
     continuation: bool = False
-    """Let a training continue the longest shorter training of its cell and cost only the difference in time. By
-    default, every training starts from scratch, as in NAS-Bench-101."""
+    """Let a training continue the longest finished training of its cell that has fewer epochs, and cost only the
+    difference in time. By default, every training starts from scratch, as in NAS-Bench-101."""
     simulated_workers: Annotated[int, Range(1, 10**6)] = 1
     """Number of trainings that run in parallel on the simulated clock."""
     decision_seconds: Annotated[float, Range(0)] = 0.0

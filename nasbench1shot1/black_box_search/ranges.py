@@ -14,7 +14,7 @@ from nasbench1shot1.runs.next_command import resume_advice
 
 SEARCHES = 125
 """Maximum number of searches in a range: a fast worker then takes over ranges from a slow or lost one."""
-SEARCH = "nasbench1shot1.black_box_search.studying:black_box"
+SEARCH = "nasbench1shot1.black_box_search.studying:search_range"
 """What a worker process runs, as module:function."""
 
 

@@ -19,17 +19,18 @@ from numpy.typing import NDArray
 from nasbench1shot1.black_box_search.goal import FEEDBACK, Goal
 from nasbench1shot1.black_box_search.goal import FIELD as OBJECTIVE
 from nasbench1shot1.black_box_search.options import FACTS, BlackBoxConfig
-from nasbench1shot1.black_box_search.summary import source_in_words, summarise
+from nasbench1shot1.black_box_search.summary import STATISTICS, source_in_words, summarise
 from nasbench1shot1.display.curves import Pooled, Statistic, Trace, pool, span
 from nasbench1shot1.display.options import PICTURES
 from nasbench1shot1.display.style import Spread
-from nasbench1shot1.evaluator import ELSEWHERE, Baseline
+from nasbench1shot1.evaluator import OTHER_DATASETS, Baseline
 from nasbench1shot1.ground.errors import InvalidInputError, UserError, option
 from nasbench1shot1.ground.text import counted
+from nasbench1shot1.ground.values import copied_property
 from nasbench1shot1.runs.folder import CONFIG, METRICS, OUTSIDE, TRAJECTORY, count_lines, damaged_file_error
 from nasbench1shot1.runs.lock import LOCK
 from nasbench1shot1.runs.own_files import OF_EVERY_RUN
-from nasbench1shot1.runs.record import DIGEST, RunRecord, digest, has_type
+from nasbench1shot1.runs.record import DIGEST, ObjectOf, RunRecord, digest, has_type, no_result_error
 from nasbench1shot1.tables.columns import source_text
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ FIELDS: dict[str, Any] = {
     "test_measured": bool,
     "evaluations": int,
     "simulated_seconds": float | None,
-    "other_datasets": dict,
+    "other_datasets": OTHER_DATASETS,
     "incumbents": list,
 }
 """Fields of a line of metrics.jsonl, one line per search; errors and regrets are fractions, times in seconds.
@@ -70,6 +71,13 @@ INCUMBENT: dict[str, Any] = {
     "test_regret": float | None,
 }
 """Fields of each entry of `incumbents`, in order, with their types."""
+SUMMARISED: dict[str, Any] = {
+    "test_regret": ObjectOf(float, tuple((name, float) for name in STATISTICS), is_optional=True),
+    "measured_test_errors": int,
+    "mean_evaluations": float,
+    "mean_simulated_seconds": float | None,
+}
+"""Fields of summary.json that readers use, with their types."""
 FIGURE = "regret.png"
 POINTS = 300
 """Number of points of a curve."""
@@ -92,6 +100,7 @@ class BlackBoxStudy(RunRecord):
     """
 
     KIND, COMMAND, FIELDS, OPTIONS, FACTS = "black-box study", "blackbox", FIELDS, BlackBoxConfig, FACTS
+    SUMMARISED = SUMMARISED
     IF_RECORDED: ClassVar[Mapping[str, Any]] = {"front": list}
 
     PICTURE: ClassVar[str | None] = FIGURE
@@ -149,7 +158,7 @@ class BlackBoxStudy(RunRecord):
             "finish()"
         )
 
-    @cached_property
+    @property
     def feedback_repeats(self) -> dict[str, list[int]]:
         """For each budget, the smallest and the largest number of repeats of an architecture, of which one is drawn.
 
@@ -161,7 +170,7 @@ class BlackBoxStudy(RunRecord):
     def check_config(self) -> None:
         """See `RunRecord`; the descriptions of the metrics and the bounds must be readable, too."""
         for name, value in {"first_repeat": 0, "continuation": False}.items():
-            self.config.setdefault(name, value)  # studies recorded before these options existed lack them
+            self._config.setdefault(name, value)  # studies recorded before these options existed lack them
         super().check_config()
         try:
             _ = self.goal
@@ -242,8 +251,8 @@ class BlackBoxStudy(RunRecord):
                 return f"search {line['repeat']} has an impossible incumbent"
             if not all(map(_is_of_front, line.get("front", []))):
                 return f"search {line['repeat']} has an impossible front"
-            if list(line["other_datasets"]) != list(lines[0]["other_datasets"]) or not _are_scores(line):
-                return f"search {line['repeat']} has impossible values of other data sets"
+            if list(line["other_datasets"]) != list(lines[0]["other_datasets"]):
+                return f"search {line['repeat']} has other data sets than search {lines[0]['repeat']}"
         return None
 
     @classmethod
@@ -290,11 +299,12 @@ class BlackBoxStudy(RunRecord):
         simulated_seconds. Each other data set NAME of the table adds `test_error/NAME` and `test_regret/NAME`.
         """
         frame = self.metrics.drop(columns=["other_datasets", "incumbents", *self.IF_RECORDED], errors="ignore")
-        others = self.lines[0]["other_datasets"] if self.lines else {}
+        lines = self.shared_lines
+        others = lines[0]["other_datasets"] if lines else {}
         for name in others:
             for column in ("test_error", "test_regret"):
                 recorded = "table_test_error" if column == "test_error" else column
-                frame[f"{column}/{name}"] = [line["other_datasets"][name][recorded] for line in self.lines]
+                frame[f"{column}/{name}"] = [line["other_datasets"][name][recorded] for line in lines]
         return frame
 
     @property
@@ -302,7 +312,7 @@ class BlackBoxStudy(RunRecord):
         """A new data frame with one row per incumbent of each search; columns repeat and keys of `INCUMBENT`."""
         import pandas
 
-        rows = [(line["repeat"], *entry) for line in self.lines for entry in line["incumbents"]]
+        rows = [(line["repeat"], *entry) for line in self.shared_lines for entry in line["incumbents"]]
         frame = pandas.DataFrame(rows, columns=["repeat", *INCUMBENT])
         numbers = ("simulated_seconds", "validation_error", "test_error", "test_regret")
         return frame.astype(dict.fromkeys(numbers, "float64"))
@@ -324,7 +334,7 @@ class BlackBoxStudy(RunRecord):
     @property
     def is_timed(self) -> bool:
         """Whether the simulated seconds of all recorded searches are known."""
-        return all(line["simulated_seconds"] is not None for line in self.lines)
+        return all(line["simulated_seconds"] is not None for line in self.shared_lines)
 
     def traces(self, column: str = "test_regret", clock: Clock | None = None) -> list[Trace]:
         """Return a key of `INCUMBENT` over time for each search; NaN where it is unknown.
@@ -336,7 +346,7 @@ class BlackBoxStudy(RunRecord):
         clock = clock or self.clock
         time, place = (list(INCUMBENT).index(name) for name in (clock, column))
         found = []
-        for line in self.lines:
+        for line in self.shared_lines:
             at, values = (np.array([entry[of] for entry in line["incumbents"]], np.float64) for of in (time, place))
             found.append(Trace(at=at, values=values, end=line[clock], final=float(values[-1])))
         return found
@@ -350,8 +360,11 @@ class BlackBoxStudy(RunRecord):
         Args:
             spread: what the band shows. Default: "ci".
             statistic: "mean" or "median".
+
+        Raises InvalidInputError if no search is recorded yet.
         """
-        traces = self.traces()
+        if not (traces := self.traces()):
+            raise no_result_error(self.folder)
         return pool(traces, _times(traces), spread=spread, statistic=statistic)
 
 
@@ -374,7 +387,7 @@ class JoinedStudy(BlackBoxStudy):
         """The studies."""
         return list(self.studies)
 
-    @cached_property
+    @copied_property
     def lines(self) -> list[dict[str, Any]]:
         """The lines of all studies; raises DamagedFileError if two studies have a search in common."""
         return merged([study.lines for study in self.studies], self.folder)
@@ -389,12 +402,13 @@ class JoinedStudy(BlackBoxStudy):
         """Whether all studies are finished."""
         return all(study.is_finished for study in self.studies)
 
-    @cached_property
+    @copied_property
     def summary(self) -> dict[str, Any]:
-        """The summary of all searches; raises UserError if a study is not finished."""
+        """The summary of all searches as a new dictionary; raises UserError if a study is not finished."""
         for study in self.studies:
             _ = study.summary
-        return {**summarise(self.config, self.lines), DIGEST: digest(self.lines)}
+        lines = self.shared_lines
+        return {**summarise(self.config, lines), DIGEST: digest(lines)}
 
 
 def _in_order(studies: Sequence[BlackBoxStudy], of: BlackBoxStudy) -> list[BlackBoxStudy]:
@@ -436,16 +450,6 @@ def _is_of_front(entry: Any) -> bool:
     is_whole = isinstance(entry, list) and len(entry) == 4 and isinstance(entry[3], list)
     types = (float | None, int, str)
     return is_whole and all(map(has_type, entry, types)) and all(has_type(cost, float) for cost in entry[3])
-
-
-def _are_scores(line: Mapping[str, Any]) -> bool:
-    """Return whether all values of a line's other data sets are numbers or null."""
-    return all(
-        isinstance(values, dict)
-        and tuple(values) == ELSEWHERE
-        and all(has_type(value, float | None) for value in values.values())
-        for values in line["other_datasets"].values()
-    )
 
 
 def _times(traces: Sequence[Trace]) -> Floats:

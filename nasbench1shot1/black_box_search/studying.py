@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
-from nasbench1shot1.black_box_search.goal import FEEDBACK, describe_feedback
+from nasbench1shot1.black_box_search.goal import FEEDBACK, describe_feedback, describe_workers
 from nasbench1shot1.black_box_search.options import BlackBoxOptions, black_box_options, recorded_study
 from nasbench1shot1.black_box_search.ranges import run_ranges
 from nasbench1shot1.black_box_search.record import FIGURE, BlackBoxStudy
@@ -17,7 +17,7 @@ from nasbench1shot1.display.options import figure_style
 from nasbench1shot1.ground.arguments import options_by_keyword
 from nasbench1shot1.ground.errors import InvalidInputError, value_of
 from nasbench1shot1.ground.files import picture_name
-from nasbench1shot1.ground.progress import ProgressDisplay
+from nasbench1shot1.ground.progress import ProgressDisplay, show_step
 from nasbench1shot1.ground.text import counted, line_printer
 from nasbench1shot1.jobs.job import Job
 from nasbench1shot1.jobs.pool import Watcher, WorkerOptions
@@ -68,6 +68,17 @@ def black_box(
     given = with_names(options if optimizer is None else {"optimizer": optimizer, **options})
     workers, given = WorkerOptions.split(given)
     return run(BlackBoxKind(workers), given, out=out, resume=resume, allow_module=allow_module, console=console)
+
+
+def search_range(
+    *, out: Path | None = None, resume: Path | None = None, allow_module: str | None = None, **options: Any
+) -> BlackBoxStudy:
+    """Run or resume a range of a study's searches, as a job of `ranges.run_ranges`.
+
+    The range is a study of its own, but has no picture, because the whole study draws all searches. Arguments and
+    errors are as for `black_box`.
+    """
+    return run(_RangeKind(WorkerOptions()), options, out=out, resume=resume, allow_module=allow_module)
 
 
 class BlackBoxKind(Kind[BlackBoxOptions, Repeats, BlackBoxStudy, RunWriter[BlackBoxStudy]]):
@@ -154,8 +165,6 @@ class BlackBoxKind(Kind[BlackBoxOptions, Repeats, BlackBoxStudy, RunWriter[Black
 
     def present(self, run: BlackBoxStudy, begun: Begun[Repeats], console: Console) -> None:
         """Draw the regret over simulated time, and print the regret over all searches."""
-        from nasbench1shot1.black_box_search.drawing import regret_figure
-
         print_line, goal = line_printer(console), run.goal
         result = result_text(goal, run.summary, len(run.lines))
         if run.summary["test_regret"] is None:
@@ -163,8 +172,11 @@ class BlackBoxKind(Kind[BlackBoxOptions, Repeats, BlackBoxStudy, RunWriter[Black
             return
         picture = run.folder / picture_name(FIGURE, run.config["format"])
         spread, style = run.config.get("spread"), figure_style(run.config)
-        figure = regret_figure([run], spread=spread, style=style, note=begun.state.describe_budgets())
-        save_figure(figure, picture)
+        with show_step(console, f"drawing {picture.name}"):
+            from nasbench1shot1.black_box_search.drawing import regret_figure  # imports matplotlib, which takes a while
+
+            figure = regret_figure([run], spread=spread, style=style, note=begun.state.describe_budgets())
+            save_figure(figure, picture)
         print_line(result)
         if (baseline := run.baseline) is not None and baseline.test_regret is not None:
             source = f" ({named})" if (named := goal.source(baseline.test_measured)) else ""
@@ -172,6 +184,14 @@ class BlackBoxKind(Kind[BlackBoxOptions, Repeats, BlackBoxStudy, RunWriter[Black
         if (note := run.summary.get(NOTE)) and begun.state.options.common.evaluations is None:
             print_line(note)  # with a number of evaluations, the first lines of the screen have it
         print_line(f"Picture: {picture}")
+
+
+class _RangeKind(BlackBoxKind):
+    """A range of the searches of a study."""
+
+    def present(self, run: BlackBoxStudy, begun: Begun[Repeats], console: Console) -> None:
+        """Print the regret over the searches of the range."""
+        line_printer(console)(result_text(run.goal, run.summary, len(run.lines)))
 
 
 def _with_table(options: BlackBoxOptions, given: Mapping[str, Any]) -> BlackBoxOptions:
@@ -216,8 +236,10 @@ class StudyProgress(ProgressDisplay, Watcher[Job]):
 
     def recorded(self, searches: int) -> None:
         """Show a number of finished searches."""
-        text = f"searches {searches}/{len(self._study.numbers)}"
-        self._bar.update(self._task, completed=searches, description=text)
+        text, is_last = f"searches {searches}/{len(self._study.numbers)}", searches == len(self._study.numbers)
+        if is_last:  # workers still have to write the summaries of their ranges
+            text += ", writing summaries"
+        self._bar.update(self._task, completed=searches, description=text, refresh=is_last)
 
 
 def announce(repeats: Repeats, study: BlackBoxStudy, console: Console) -> None:
@@ -229,6 +251,8 @@ def announce(repeats: Repeats, study: BlackBoxStudy, console: Console) -> None:
     first = f", from number {config.first_repeat}," if config.first_repeat else ""
     each = " each" if config.repeats > 1 else ""
     print_line(f"{counted(config.repeats, 'search')}{first} of {' or '.join(ends)}{each}")
+    if workers := describe_workers([config.simulated_workers]):
+        print_line(workers)
     bounds = repeats.baseline.sentence if repeats.baseline else ""
     for sentence in filter(None, (repeats.goal.sentence(), bounds)):
         print_line(sentence)

@@ -6,10 +6,12 @@ from typing import Any
 
 from nasbench1shot1.black_box_search.goal import Goal
 from nasbench1shot1.evaluator import BOUNDS
-from nasbench1shot1.tables.columns import partly_text
+from nasbench1shot1.tables.columns import counted_source, partly_text
 
 FROM_CONFIG = ("optimizer", "space", "seed", "repeats", "seconds", "evaluations", "epochs", "dataset", "table_id")
 """Fields of config.json that are repeated in the summary."""
+STATISTICS = ("mean", "std", "median", "min", "max")
+"""Names of the statistics of errors and regrets."""
 
 
 def summarise(config: Mapping[str, Any], lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -47,8 +49,7 @@ def result_text(goal: Goal, summary: Mapping[str, Any], searches: int) -> str:
         return f"The table lacks {goal.regrets} of final incumbents, so no picture was drawn."
     mean, std, median = (goal.text(regrets[name]) for name in ("mean", "std", "median"))
     measured = summary["measured_test_errors"]
-    share = f": {measured:,} of {searches:,} values are measured" if 0 < measured < searches else ""
-    source = "" if goal.judge.fidelity == "exact" else f" ({source_in_words(summary, searches)}{share})"
+    source = "" if goal.judge.fidelity == "exact" else f" ({counted_source(measured, searches)})"
     if searches == 1:
         return f"{goal.title} of the final incumbent: {mean}{source}"
     return f"{goal.title} of the final incumbents: {mean} ± {std} (standard deviation), median {median}{source}"
@@ -65,10 +66,6 @@ def statistics_of(values: Sequence[float | None]) -> dict[str, float] | None:
     known = [value for value in values if value is not None]
     if len(known) < len(values) or not known:
         return None
-    return {
-        "mean": statistics.fmean(known),
-        "std": statistics.stdev(known) if len(known) > 1 else 0.0,
-        "median": statistics.median(known),
-        "min": min(known),
-        "max": max(known),
-    }
+    std = statistics.stdev(known) if len(known) > 1 else 0.0
+    values_of = (statistics.fmean(known), std, statistics.median(known), min(known), max(known))
+    return dict(zip(STATISTICS, values_of, strict=True))

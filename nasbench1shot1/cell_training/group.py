@@ -1,7 +1,6 @@
 """A group of trainings in one folder, one for each of several networks and seeds: its record, frame and table."""
 
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
@@ -13,10 +12,11 @@ from nasbench1shot1.cell_training.record import ACCURACIES, Training, load_train
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, UserError
 from nasbench1shot1.ground.files import as_path
 from nasbench1shot1.ground.text import percent
+from nasbench1shot1.ground.values import independent
 from nasbench1shot1.jobs.job import is_finished, is_started
 from nasbench1shot1.runs.folder import TRAININGS, read_object
-from nasbench1shot1.runs.group import RunGroup
-from nasbench1shot1.runs.record import listed_options
+from nasbench1shot1.runs.group import RunGroup, are_seeds
+from nasbench1shot1.runs.record import ObjectOf, listed_options
 
 if TYPE_CHECKING:
     import pandas
@@ -46,9 +46,14 @@ class TrainingGroup(RunGroup[Training]):
     DRAWING = "nasbench1shot1.cell_training.drawing:draw_training"
 
     benchmark: Benchmark
-    networks: tuple[Mapping[str, Any], ...]
+    _networks: tuple[Mapping[str, Any], ...]
     seeds: tuple[int, ...]
-    options: dict[str, Any]
+    _options: dict[str, Any]
+
+    @property
+    def networks(self) -> tuple[Mapping[str, Any], ...]:
+        """For each network its folder, the text of its architecture, and the fields that identify it in config.json."""
+        return independent(self._networks)
 
     def __repr__(self) -> str:
         planned = len(self.networks) * len(self.seeds)
@@ -86,10 +91,10 @@ class TrainingGroup(RunGroup[Training]):
         content = read_object(recorded)
         try:
             found = benchmark(content["benchmark"])
-            networks, seeds, options = content["networks"], content["seeds"], dict(content["options"])
-            if not all(isinstance(network[FOLDER], str) for network in networks) or not seeds:
+            networks, seeds, options = content["networks"], content["seeds"], content["options"]
+            if not (are_seeds(seeds) and isinstance(options, dict) and networks and all(map(_is_network, networks))):
                 raise ValueError
-            return cls(path, found, tuple(networks), tuple(map(int, seeds)), options)
+            return cls(path, found, tuple(networks), tuple(seeds), options)
         except (KeyError, TypeError, ValueError, UserError) as error:
             raise DamagedFileError(f"{recorded} is damaged: restore it, or read its trainings one by one") from error
 
@@ -176,13 +181,18 @@ class TrainingGroup(RunGroup[Training]):
         return Table.from_columns(*tabulate(named, self.benchmark, networks, self.seeds, self.options, trainings))
 
 
+def _is_network(entry: Any) -> bool:
+    """Return whether a JSON value can be an entry of `TrainingGroup.networks`, with a name of a sub-folder."""
+    is_object = ObjectOf(fields=((FOLDER, str), (ARCHITECTURE, str | None))).holds(entry)
+    return is_object and entry[FOLDER] == Path(entry[FOLDER]).name
+
+
 def decoded_network(of: Benchmark, entry: Mapping[str, Any], where: Path) -> Any:
     """Return the Architecture or Cell of an entry of `TrainingGroup.networks`; raises DamagedFileError."""
-    if entry.get(ARCHITECTURE) is not None:
-        with suppress(InvalidInputError):
-            return of.load("architecture").parse(entry[ARCHITECTURE])
-        raise DamagedFileError(
-            f"{where / TRAININGS} is damaged ('{entry[ARCHITECTURE]}' is not an architecture): restore it"
-        )
     record: type[Training] = of.load("training").record()
-    return record(where, dict(entry)).trained
+    named = entry.get(ARCHITECTURE)
+    try:
+        return record(where, dict(entry)).trained if named is None else of.load("architecture").parse(named)
+    except (UserError, KeyError) as error:
+        what = f"'{named}' is not an architecture" if named else f"the network in {entry[FOLDER]} is impossible"
+        raise DamagedFileError(f"{where / TRAININGS} is damaged ({what}): restore it") from error

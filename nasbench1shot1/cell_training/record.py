@@ -31,6 +31,14 @@ FIELDS: dict[str, Any] = {
     "training_time": float,
 }
 """The fields of a line of metrics.jsonl and their types; accuracies are fractions, times seconds (docs/training.md)."""
+SUMMARISED: dict[str, Any] = {
+    "dataset": str,
+    "flops": int | None,
+    "trainable_parameters": int,
+    "training_time": float,
+    **{name: FIELDS[name] for name in ACCURACIES},
+}
+"""Fields of summary.json that readers use, with their types."""
 COMMON_FACTS = {
     "trainable_parameters": int,
     "images_sha256": str,
@@ -78,6 +86,7 @@ class Training(RunRecord):
     """
 
     COMMAND, FIELDS, FACTS = "train", FIELDS, {"architecture": str, **COMMON_FACTS}
+    SUMMARISED = SUMMARISED
     DRAWING = "nasbench1shot1.cell_training.drawing:draw_training"
     SHOWN = ("scale", "dataset", "images", "epochs", "batch_size")
     SUBJECT: ClassVar[str] = "architecture"

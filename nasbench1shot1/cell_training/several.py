@@ -16,8 +16,7 @@ from nasbench1shot1.ground.errors import InvalidInputError, UserError, either, o
 from nasbench1shot1.ground.files import as_path, write_json
 from nasbench1shot1.ground.text import counted, duration, line_printer
 from nasbench1shot1.jobs.job import Job, Workers, is_finished, is_started
-from nasbench1shot1.jobs.makespan import makespan
-from nasbench1shot1.jobs.pool import WorkerOptions, run_jobs
+from nasbench1shot1.jobs.pool import WorkerOptions, makespan, run_jobs
 from nasbench1shot1.jobs.process import usable_cores
 from nasbench1shot1.jobs.progress import JobsProgress
 from nasbench1shot1.registry import check_importable
@@ -352,18 +351,14 @@ def _run(plan: Plan, workers: Workers, console: "Console") -> dict[str, str]:
     group = plan.group
     try:
         with locked_folder(group.folder):
-            if (recorded := _recorded_now(group.folder)) is not None:
-                _check_continues(recorded, group)  # again, now that no other process writes there
+            if (group.folder / TRAININGS).is_file():
+                _check_continues(TrainingGroup.open(group.folder), group)  # again: no other process writes there now
             write_json(group.folder / TRAININGS, group.content())
             with TrainingsProgress(plan.todo, console) as watcher:
                 return run_jobs(plan.todo, workers, watcher)
     except KeyboardInterrupt as stop:
         again = either("run the same command to continue", "repeat the call to continue")
         raise KeyboardInterrupt(f"stopped; finished trainings stay in {group.folder}: {again}") from stop
-
-
-def _recorded_now(folder: Path) -> TrainingGroup | None:
-    return TrainingGroup.open(folder) if (folder / TRAININGS).is_file() else None
 
 
 class TrainingsProgress(JobsProgress[Job]):

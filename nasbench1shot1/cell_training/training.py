@@ -94,14 +94,11 @@ def find_architecture(x: Any, table: "Table | None") -> Any:
         arch = Architecture.parse(x)
         search_space(arch.space).index(arch)
         return arch
-    table = table or _table()
+    if table is None:
+        from nasbench1shot1.tables.table import load_table
+
+        table = load_table()
     return table.network(table.row_of(table.keys.item_of(x)))
-
-
-def _table() -> "Table":
-    from nasbench1shot1.tables.table import load_table
-
-    return load_table()
 
 
 class TrainingKind(Kind[TrainingOptions, "TrainingState", Training, RunWriter[Training]]):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from nasbench1shot1.commands.options import Positional
 from nasbench1shot1.display.options import PictureOptions
 from nasbench1shot1.display.style import AnyStyle
-from nasbench1shot1.ground.errors import option
+from nasbench1shot1.ground.errors import flag, option
 from nasbench1shot1.ground.files import PictureFormat
 from nasbench1shot1.ground.text import print_to_stdout
 from nasbench1shot1.runs.options import Form, TableName
@@ -36,7 +36,9 @@ class Query:
     """
 
     what: Annotated[Positional[str], Form("ARCHITECTURE")]
-    """An architecture, or the hash of a cell. With --table nb201 or nats-size, also an official index."""
+    """An architecture, or the hash of a cell. With --table nb201 or nats-size, also an official index. The text of an
+    architecture, such as s1:0|0,1|0,2|1,3|2,4:conv3x3,…, consists of its space, the parents of each block and of the
+    output, and the operation of each block (docs/spaces.md)."""
     epochs: int | None = None
     """Training budget in epochs. Default: the full budget, 108 for NAS-Bench-101, 200 for NAS-Bench-201 and 90
     for NATS-Bench's size space."""
@@ -79,16 +81,15 @@ class Query:
             item = table.keys.item_of(self.what)
         console, seen = literal_console(), set[str]()
         with_accuracy_first = sorted(table.datasets, key=lambda name: table.stored("test_accuracy", name) is None)
-        for dataset in [self.dataset] if self.dataset else with_accuracy_first:
+        datasets = [self.dataset] if self.dataset else with_accuracy_first
+        for dataset in datasets:
             metrics = table.query(item, self.epochs, dataset=dataset, budget=self.budget)
             trained = f" on {dataset}" if len(table.datasets) > 1 else ""
             name = f"'{metrics.hash}'" if "|" in metrics.hash else metrics.hash  # to be copied into a shell
             whole = f" of {metrics.budget}" if metrics.budget != metrics.epochs else ""
             title = f"{name} after {counted(metrics.epochs, 'epoch')}{whole}{trained}\ntable {table.id}"
             print_to_stdout(title)  # not a title of the table, which would be broken at its width
-            screen = Screen()
-            for heading in ("column", "value", "source"):
-                screen.add_column(heading)
+            screen = Screen("column", "value", "source")
             for row in (*_values(table, metrics, seen), *_regrets(table, item, metrics)):
                 screen.add_row(*row)
             print_table(screen, console)
@@ -98,6 +99,10 @@ class Query:
             print_to_stdout(sentence)
         if note and space and space.name not in BUILT_IN["search_spaces"]:
             print_to_stdout(note)
+        if len(datasets) > 1:
+            print_to_stdout(
+                f"To show a single data set, add {flag('dataset')}, as in {flag('dataset')} {datasets[-1]}."
+            )
         if picture is not None:
             _draw(item if isinstance(item, Architecture) else table.network(table.row_of(item)), picture, style)
             print_to_stdout(f"Picture: {picture}")

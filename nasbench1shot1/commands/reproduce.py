@@ -105,7 +105,7 @@ class Reproduce:
     expected: GPUOptions = USUAL_GPUS
     """The GPUs of a dry run."""
     draw_only: bool = False
-    """Draw the finished runs and start none."""
+    """Draw the finished runs, and do not start any others."""
     records: Path | None = None
     """File with the records of finished runs, which --pack wrote. They are copied to --out and not run again."""
     pack: Path | None = None

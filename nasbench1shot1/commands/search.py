@@ -102,7 +102,7 @@ class Search(Generic[Own]):
     """The GPUs of a dry run."""
     tensorboard: bool = False
     """Write event files for TensorBoard into the run's folder. In a checkout, first run
-    pip install '.[tensorboard]'."""
+    pip install --constraint constraints.txt '.[tensorboard]'."""
     allow_module: str | None = None
     """Module that --resume may import because the run's config.json names it. Importing a module runs its code."""
 
@@ -124,10 +124,10 @@ class Search(Generic[Own]):
 
     def explain(self, unknown: str) -> None:
         """Raise InvalidInputError for an option that belongs only to other optimizers."""
-        from nasbench1shot1.one_shot_search.options import check_options
+        from nasbench1shot1.one_shot_search.options import METHODS
         from nasbench1shot1.registry import optimizer
 
-        check_options(optimizer(self.common.optimizer), [unknown])
+        METHODS.check_options(optimizer(self.common.optimizer), [unknown])
 
     def variants(self) -> dict[str, dict[str, Any]]:
         """Return the defaults that depend on scale, preset and space, for help."""

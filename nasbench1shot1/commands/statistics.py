@@ -45,7 +45,7 @@ class Statistics:
     space: str | None = None
     """Choice-block space in which autocorrelation walks at random, such as s1. Default: all encodings."""
     kind: Literal["all", "unique_skip_connect", "unique"] | None = None
-    """Architectures that count (NAS-Bench-201): all, or one for each topology. Default: all."""
+    """Architectures to analyse (NAS-Bench-201): all, or one for each topology. Default: all."""
     mark: Mark | None = None
     """Networks to mark in pareto-fronts, accuracy-by-parameters, accuracy-by-flops, latency-fronts, cost,
     accuracy-distribution and error-distribution: reference points such as 'ResNet cell', or architectures. Default:
@@ -124,13 +124,13 @@ def _with_earlier(now: dict[str, Any], path: Path) -> dict[str, Any]:
 
 
 def _show(table: "Table", answers: dict[str, dict[str, Any]], refusals: dict[str, str], out: Path) -> None:
+    from rich.table import Column
     from rich.table import Table as Screen
 
     from nasbench1shot1.ground.text import literal_console, print_table
 
-    screen = Screen(title=f"table {table.id}", title_justify="left", show_lines=True)
-    screen.add_column("analysis", no_wrap=True)
-    screen.add_column("result")
+    columns = Column("analysis", no_wrap=True), "result"
+    screen = Screen(*columns, title=f"table {table.id}", title_justify="left", show_lines=True)
     for name, answer in answers.items():
         kind = "predicted" if answer["predicted"] else "measured"
         rows = f"{answer['rows']:,} {kind} {answer.get('unit', 'rows')}, {answer['quantity']}"

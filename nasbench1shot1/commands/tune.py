@@ -92,11 +92,11 @@ class Tune(Generic[Own]):
 
     def explain(self, unknown: str) -> None:
         """Raise InvalidInputError for an option that belongs only to other optimizers, or that the study sets."""
-        from nasbench1shot1.one_shot_search.options import check_options
+        from nasbench1shot1.one_shot_search.options import METHODS
         from nasbench1shot1.registry import optimizer
 
         check_not_set([unknown])
-        check_options(optimizer(self.tuning.optimizer), [unknown])
+        METHODS.check_options(optimizer(self.tuning.optimizer), [unknown])
 
     def variants(self) -> dict[str, dict[str, Any]]:
         """Return the defaults of searches that depend on scale, preset and space, for help."""

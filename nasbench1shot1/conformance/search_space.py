@@ -3,6 +3,7 @@
 
 import re
 from collections.abc import Callable, Mapping
+from copy import deepcopy
 from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -51,6 +52,10 @@ class SearchSpaceConformance:
     def test_name_is_a_word_and_id_is_versioned(self, space: SearchSpace) -> None:
         assert re.fullmatch(r"[\w-]+", space.name)
         assert re.fullmatch(r"[\w-]+-v\d+", space.id)
+
+    def test_copies_are_equal(self, space: SearchSpace, archs: list[Architecture]) -> None:
+        assert deepcopy(space) == space and hash(deepcopy(space)) == hash(space)
+        assert deepcopy(archs) == archs
 
     def test_index_and_getitem_are_inverse(self, space: SearchSpace, archs: list[Architecture]) -> None:
         numbers = [0, len(space) - 1, *np.random.default_rng(1).integers(len(space), size=N_DRAWN).tolist()]

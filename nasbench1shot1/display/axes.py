@@ -19,6 +19,17 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Figure
     from matplotlib.figure import SubFigure as SubFigure
 
+    class DrawnAxes(Axes):
+        """The type of axes that functions return: `axes.figure.savefig(path)` is possible.
+
+        matplotlib's type hints say that axes may belong to a SubFigure, which cannot be saved.
+        """
+
+        @property
+        def figure(self) -> Figure:
+            """The figure, which is not a part of another figure."""
+
+
 ZERO_NOTE: Final = "Regrets of zero are drawn at the lower edge."
 """Sentence for the caption of a logarithmic plot whose lower edge is `curves.log_floor`."""
 EPOCH_LABEL: Final = "search epoch (0: before training)"

@@ -279,24 +279,6 @@ def legend_below(axes: "Axes", title: str = "", columns: int = 2, handles: Seque
     return drawn
 
 
-def legend_inside(axes: "Axes", title: str = "", handles: Sequence[Any] = ()) -> "Legend":
-    """Draw a legend inside axes, with a title that takes at most 75 % of their width in each line.
-
-    Args:
-        axes: axes with labelled curves.
-        title: the title of the legend.
-        handles: entries with their labels. Default: the curves.
-    """
-    figure = axes.get_figure(root=True)
-    assert figure is not None  # axes that were drawn on have one
-    drawn = axes.legend(handles=handles, title=title or None) if handles else axes.legend(title=title or None)
-    heading = drawn.get_title()
-    if title:
-        heading.set_text(evenly_wrapped(title, 0.75 * axes.bbox.width / figure.dpi, float(heading.get_fontsize())))
-        heading.set_multialignment("center")
-    return drawn
-
-
 def wrapped(text: str, width: float, size: float) -> str:
     """Return `literal` text in which lines that are longer than `width` inches at a font size in points are wrapped."""
     return literal("\n".join(part for line in text.splitlines() for part in _lines(line, width, size)))

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from nasbench1shot1.architecture import EXCLUDED, LEFT, Architecture, Bars
 from nasbench1shot1.display.axes import checked_axes
@@ -20,7 +20,7 @@ from nasbench1shot1.space import as_array
 if TYPE_CHECKING:
     import networkx
 
-    from nasbench1shot1.display.axes import Axes
+    from nasbench1shot1.display.axes import Axes, DrawnAxes
 
 ENDS = "#dddddd"
 """Fill colour of the input and the output."""
@@ -53,7 +53,7 @@ def draw_cell(
     title: str | None = None,
     colors: Fills | None = None,
     style: AnyStyle | None = None,
-) -> "Axes":
+) -> "DrawnAxes":
     """Draw a cell with its input at the top and its output at the bottom. Loose ends are pale.
 
     An architecture of nats-size is drawn as five bars, the widths of its layers.
@@ -92,7 +92,7 @@ def draw_cell(
         draw(axes)
         if title is not None:
             axes.set_title(title, fontsize=relative_size(0.9))
-    return axes
+    return cast("DrawnAxes", axes)
 
 
 def _as_arrays(name: str, given: Mapping[str, Any]) -> Shares:

@@ -7,7 +7,7 @@ than `FEWEST_FOR_INTERVAL` runs have no such interval: their band is the range o
 """
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
@@ -133,6 +133,11 @@ class Pooled(Banded):
     spread: Spread
     statistic: Statistic
     is_cut: bool = False
+
+    def copy(self) -> "Pooled":
+        """Return a curve with new arrays."""
+        at, centre, low, high, values = (of.copy() for of in (self.at, self.centre, self.low, self.high, self.values))
+        return replace(self, at=at, centre=centre, low=low, high=high, values=values)
 
     @property
     def runs(self) -> int:
@@ -390,7 +395,7 @@ def draw_level(axes: "Axes", value: float, label: str, floor: float | None = Non
     return axes
 
 
-def _marked_places(points: int, spacing: tuple[float, float]) -> list[int]:
+def marked_places(points: int, spacing: tuple[float, float]) -> list[int]:
     """Return the marked points of a curve: every k-th and the last, at most `MOST_MARKERS`.
 
     Args:
@@ -435,7 +440,7 @@ def draw_curve(
     centre, low, high = (scale * (row if floor is None else np.maximum(row, floor)) for row in rows)
     style = tones(style)
     if not steps and isinstance(style.get("markevery"), tuple):
-        style = {**style, "markevery": _marked_places(len(centre), style["markevery"])}
+        style = {**style, "markevery": marked_places(len(centre), style["markevery"])}
     if not np.isfinite(centre).any():  # matplotlib cannot space the markers of an empty line
         style = {**style, "markevery": None}
     elif np.isfinite(centre).sum() == 1:  # a line with a single point would be invisible, and half hidden by the frame

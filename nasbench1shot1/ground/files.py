@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Literal, get_args
+from typing import IO, TYPE_CHECKING, Any, Literal, NoReturn, get_args
 
 from nasbench1shot1.ground.errors import (
     DamagedFileError,
@@ -299,13 +299,50 @@ def check_picture(path: Path | None) -> None:
 
 
 def read_json(path: Path) -> Any:
-    """Read a JSON file; raises DamagedFileError if it is missing or not valid JSON."""
+    """Read a JSON file; raises DamagedFileError if it is missing or `parse_json` refuses it."""
     try:
-        return json.loads(read_text(path))
+        return parse_json(read_text(path))
     except (ValueError, OSError, RecursionError) as error:
         raise blocked_error(path, error) or DamagedFileError(
             f"{path} cannot be read as JSON ({reason(error)}): restore it or create it again"
         ) from error
+
+
+def parse_json(text: str) -> Any:
+    """Return the value of a JSON text.
+
+    Raises:
+        ValueError: the text is not JSON, or has what a valid JSON encoder never writes: NaN, an infinite number such as
+            1e400, an object with two equal keys, or text that cannot be encoded in UTF-8.
+        RecursionError: it is nested too deeply.
+    """
+    content = json.loads(
+        text, parse_constant=_refuse_constant, parse_float=_finite_float, object_pairs_hook=_distinct_keys
+    )
+    if _SURROGATE.search(text):  # pairs of surrogates are valid
+        json.dumps(content, ensure_ascii=False).encode()
+    return content
+
+
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+
+
+def _refuse_constant(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is not a JSON number")
+
+
+def _finite_float(number: str) -> float:
+    if math.isinf(value := float(number)):
+        raise ValueError(f"{number} is too large for a float")
+    return value
+
+
+def _distinct_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise ValueError(f"it has the key '{next(name for name in names if names.count(name) > 1)}' twice")
+    return found
 
 
 def open_regular(path: Path) -> io.BufferedReader:

@@ -35,7 +35,7 @@ def require_package(package: str, what: str, extra: str = "", install: str = "")
         install: how to install it, if no extra does.
     """
     if find_spec(package) is None:
-        advice = f"in a checkout, run pip install '.[{extra}]'" if extra else install
+        advice = f"in a checkout, run pip install -c constraints.txt '.[{extra}]'" if extra else install
         raise UserError(f"{what} needs {package}: {advice}")
 
 

@@ -1,5 +1,7 @@
 """The progress bar of long commands."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
@@ -29,6 +31,14 @@ class ProgressDisplay:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._bar.stop()
+
+
+@contextmanager
+def show_step(console: "Console", description: str) -> Iterator[None]:
+    """Show what a command is doing, and for how long, during a step without measurable progress."""
+    with progress_bar(console, estimates=False) as bar:
+        bar.add_task(description, total=None)
+        yield
 
 
 def progress_bar(console: "Console", estimates: bool = True) -> "Progress":

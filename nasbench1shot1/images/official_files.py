@@ -3,7 +3,8 @@
 CIFAR-10 and CIFAR-100 (https://www.cs.toronto.edu/~kriz/cifar.html) have a Python version, which consists of pickles,
 and a binary version. ImageNet16-120 is the part of ImageNet16 (Chrabaszcz et al. 2017, arXiv:1707.08819) that
 NAS-Bench-201 uses: the images with labels 1 to 120, which become 0 to 119, in the order of the files. ImageNet16 only
-has pickles.
+has pickles (image2numpy_imagenet_train.py in github.com/PatrykChrabaszcz/Imagenet32_Scripts). Pickles are read without
+running code that they contain.
 
 Archives are read as a stream: nothing is unpacked to the disk, so paths in the archive cannot do harm. They are read to
 their end, where gzip, bzip2 and xz have their checksums, but never beyond the size of the largest data set. A plain
@@ -11,18 +12,19 @@ their end, where gzip, bzip2 and xz have their checksums, but never beyond the s
 """
 
 import hashlib
+import io
 import tarfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import IO, NamedTuple, TypeVar, cast
+from typing import IO, Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 
 from nasbench1shot1.ground.errors import DamagedFileError, UserError, alternatives
 from nasbench1shot1.ground.files import blocked_error, open_regular, read_bytes
+from nasbench1shot1.ground.plain_pickle import load_plain_pickle
 from nasbench1shot1.images.data_sets import CIFAR10, CIFAR100, DATA_SETS, IMAGENET16_120, DataSet
-from nasbench1shot1.images.pickles import CIFAR10_BATCH, BatchFormat, read_python_batch
 
 BINARY = ".bin"
 _LARGEST = 192 * 2**20  # bytes; CIFAR-100's training images have 155 MB, and a header may claim anything
@@ -30,12 +32,34 @@ _LARGEST_DESCRIPTION = 2**20  # bytes of a long name or a PAX header, which tarf
 _LARGEST_ARCHIVE = 1280 * 2**20  # bytes when unpacked; ImageNet16 has 1,030 MB, CIFAR-10 186 MB
 _MOST_MEMBERS = 1_000  # ImageNet16 has eleven
 _CHUNK = 2**20
+_MOST_OPCODES = 300_000  # a batch of CIFAR-100 has some 200,000; 64 MB of opcodes would take 5 GB of memory
 _PLAIN = (tarfile.REGTYPE, tarfile.AREGTYPE)
 _ADVICE = "give the archive or the folder of a data set, or an .npz file"
 _T = TypeVar("_T")
 
 Batch = tuple[np.ndarray, np.ndarray]
 """Images uint8 (N, side, side, 3), RGB, and labels int64 (N,)."""
+
+
+class BatchFormat(NamedTuple):
+    """The format of a pickled batch: a dictionary with the array "data" and a list of labels.
+
+    Attributes:
+        title: name of a batch, for messages.
+        labels: key of the list of labels.
+        pixels: number of bytes of an image.
+        lowest: the smallest possible label.
+        highest: the largest possible label.
+    """
+
+    title: str
+    labels: bytes
+    pixels: int
+    lowest: int
+    highest: int
+
+
+CIFAR10_BATCH = BatchFormat("a CIFAR-10 batch", b"labels", 3 * 32 * 32, 0, 255)
 
 
 class OfficialFormat(NamedTuple):
@@ -173,11 +197,6 @@ class OfficialContent(NamedTuple):
     is_verified: bool
 
 
-def read_official(path: Path) -> list[Batch]:
-    """Return the `batches` of `read_data_set`; raises the errors of `read_data_set`."""
-    return read_data_set(path).batches
-
-
 def read_data_set(path: Path, name: str | None = None) -> OfficialContent:
     """Read an official data set from an archive, from its unpacked folder, or from that folder's parent.
 
@@ -233,7 +252,8 @@ def _archive(path: Path, forms: Sequence[OfficialFormat]) -> Iterator[tuple[Offi
     if not path.is_file():
         raise DamagedFileError(f"{path} is not a file or a folder: {_ADVICE}")
     with _read_guarded(path, partial(_Unpacked, path)) as unpacked:
-        tar = _read_guarded(path, partial(_open_tar, unpacked))
+        stream = cast(IO[bytes], unpacked)
+        tar = _read_guarded(path, partial(tarfile.open, fileobj=stream, mode="r|", bufsize=_CHUNK, tarinfo=_Member))
         for _ in range(_MOST_MEMBERS):
             if (member := _read_guarded(path, tar.next)) is None:
                 break
@@ -305,10 +325,6 @@ class _Member(tarfile.TarInfo):
         return member
 
 
-def _open_tar(unpacked: _Unpacked) -> tarfile.TarFile:
-    return tarfile.open(fileobj=cast(IO[bytes], unpacked), mode="r|", bufsize=_CHUNK, tarinfo=_Member)
-
-
 def _content(tar: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
     file = tar.extractfile(member)
     assert file is not None  # it is a regular file
@@ -335,3 +351,26 @@ def _read_guarded(path: Path, read: Callable[[], _T]) -> _T:
         raise blocked_error(path, error) or DamagedFileError(
             f"{path} cannot be read as an archive ({why}): {what}"
         ) from error
+
+
+def read_python_batch(content: bytes, where: str, form: BatchFormat = CIFAR10_BATCH) -> tuple[np.ndarray, np.ndarray]:
+    """Return the planar pixels uint8 (N, pixels) and labels int64 (N,) of a pickled batch, without executing any code.
+
+    `where` names the file in errors; `form` is the data set's format. Raises DamagedFileError if the stream is
+    truncated or has other content, and InvalidInputError if it asks for something other than plain data.
+    """
+    batch = load_plain_pickle(io.BytesIO(content), where, encoding="bytes", most_opcodes=_MOST_OPCODES)
+    labels, pixels = (_entry(batch, key) for key in (form.labels, b"data"))
+    is_list = isinstance(labels, list) and all(
+        type(label) is int and form.lowest <= label <= form.highest for label in labels
+    )
+    is_array = isinstance(pixels, np.ndarray) and pixels.dtype == np.uint8
+    if not (is_list and is_array and labels and pixels.shape == (len(labels), form.pixels)):
+        wanted = f"it lacks '{form.labels.decode()}' with an equal number of images"
+        raise DamagedFileError(f"{where} is not {form.title} ({wanted}): check the file")
+    return np.asarray(pixels), np.array(labels, dtype=np.int64)
+
+
+def _entry(batch: Any, key: bytes) -> Any:
+    """Return the value of a key, which Python 2 and some writers store as bytes; None if it is missing."""
+    return batch.get(key, batch.get(key.decode())) if isinstance(batch, dict) else None

@@ -1,6 +1,7 @@
 """The pool of workers that runs jobs: this process, processes on this machine, or a dask cluster (`cluster`)."""
 
 import contextlib
+import heapq
 import io
 import os
 import secrets
@@ -196,6 +197,14 @@ def first_failure(jobs: Iterable[Job], failures: Mapping[str, str], advice: str,
         log = next(job.log for job in jobs if job.name == name)
         print(traceback_in(log), file=sys.stderr, end="")
     return UserError(f"{name} failed ({message}): fix the cause, then {advice}")
+
+
+def makespan(seconds: Sequence[float], workers: int) -> float:
+    """Return the seconds until the last job ends if jobs start in order, each as soon as a worker is free."""
+    ends = [0.0] * workers
+    for length in seconds:
+        heapq.heappush(ends, heapq.heappop(ends) + length)
+    return max(ends)
 
 
 @dataclass(frozen=True, kw_only=True)

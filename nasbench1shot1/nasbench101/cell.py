@@ -91,8 +91,8 @@ class Cell:
         return cell
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out the matrix, which would be writable after pickling or copying; it is computed again."""
-        return {name: value for name, value in self.__dict__.items() if name != "matrix"}
+        """Return only what determines the cell: pickles do not depend on what was computed before."""
+        return {"_given": self._given}
 
     @cached_property
     def _given(self) -> tuple[list[list[int]], tuple[str, ...]]:

@@ -117,7 +117,7 @@ def parameter_count(x: Any, skeleton: Skeleton | None = None) -> int:
     matrix = cell.matrix.tolist()
     total = _conv_bn(IMAGE_CHANNELS, skeleton.stem_channels, STEM_KERNEL_SIZE)
     for place, count in skeleton.counted_places():
-        total += count * _cell_parameter_count(matrix, cell.ops, place)
+        total += count * sum(_conv_bn(*made) for made in _cell_convolutions(matrix, cell.ops, place))
     return total + (skeleton.last_channels + 1) * skeleton.classes
 
 
@@ -135,10 +135,6 @@ def multiply_adds(x: Any, skeleton: Skeleton | None = None, side: int = 32) -> i
         convolutions = _cell_convolutions(matrix, cell.ops, place)
         total += count * side**2 * sum(size**2 * before * after for before, after, size in convolutions)
     return total + skeleton.last_channels * skeleton.classes
-
-
-def _cell_parameter_count(matrix: list[list[int]], ops: Sequence[str], place: CellPlace) -> int:
-    return sum(_conv_bn(*convolution) for convolution in _cell_convolutions(matrix, ops, place))
 
 
 def _cell_convolutions(matrix: list[list[int]], ops: Sequence[str], place: CellPlace) -> Iterator[tuple[int, int, int]]:
@@ -172,10 +168,9 @@ def as_cell(x: Any) -> Cell:
         raise InvalidInputError(f"'{x}' is text: {_FROM_TEXT}")
     if not hasattr(x, "matrix") or not hasattr(x, "ops"):
         raise InvalidInputError(f"{x!r} is not a cell: give an Architecture, a Cell, or something with matrix and ops")
-    if x.matrix is None or x.ops is None:  # a ModelSpec after pruning
-        raise InvalidInputError("the cell has no path from input to output, so there is no network: connect the two")
-    cell = x if isinstance(x, Cell) else Cell(x.matrix, x.ops)
-    if not cell.ops:
+    is_pruned_away = x.matrix is None or x.ops is None  # in a ModelSpec
+    cell = x if isinstance(x, Cell) or is_pruned_away else Cell(x.matrix, x.ops)
+    if is_pruned_away or not cell.ops:
         raise InvalidInputError("the cell has no path from input to output, so there is no network: connect the two")
     return cell
 

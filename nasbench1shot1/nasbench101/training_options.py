@@ -6,9 +6,11 @@ from typing import Annotated, Any, Literal
 
 from nasbench1shot1.cell_training.options import TrainingOptions
 from nasbench1shot1.cell_training.record import COMMON_FACTS, Training
+from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.nasbench101.benchmark import BENCHMARK
 from nasbench1shot1.nasbench101.cell import Cell
 from nasbench1shot1.nasbench101.cost import Skeleton, as_cell
+from nasbench1shot1.runs.folder import CONFIG, damaged_file_error
 from nasbench1shot1.runs.options import MOST_EPOCHS, RATE, Range
 
 SCALES: dict[str, dict[str, Any]] = {
@@ -51,7 +53,7 @@ class TrainingConfig(TrainingOptions):
     numbering: Literal["given", "nasbench101"] = "given"
     """Order of the vertices: as in the cell (given), or as NAS-Bench-101 trained that cell (nasbench101)."""
     learning_rate: Annotated[float, RATE] = 0.2
-    """Initial learning rate; a cosine schedule lowers it to zero, per step. The very first step has rate zero."""
+    """Initial learning rate; a cosine schedule, updated every step, lowers it to zero. The first step has rate zero."""
     rms_decay: Annotated[float, Range(0, 1)] = 0.9
     """Decay of RMSProp's moving average of squared gradients."""
     rms_epsilon: Annotated[float, Range(0)] = 1.0
@@ -79,8 +81,15 @@ class CellTraining(Training):
 
     @cached_property
     def trained(self) -> Cell:
-        """The cell, not pruned."""
-        return Cell(self.config["matrix"], self.config["ops"])
+        """The cell, not pruned; raises DamagedFileError if config.json does not have one, or another one's hash."""
+        try:
+            cell = Cell(self.config["matrix"], self.config["ops"])
+            is_recorded = cell.hash == self.config["cell_hash"]
+        except InvalidInputError as error:
+            raise damaged_file_error(self.folder / CONFIG, "its cell is impossible") from error
+        if not is_recorded:
+            raise damaged_file_error(self.folder / CONFIG, "its cell_hash is the hash of another cell")
+        return cell
 
     @property
     def cell(self) -> Cell:
@@ -95,4 +104,4 @@ class CellTraining(Training):
     @property
     def network_id(self) -> str:
         """NAS-Bench-101's MD5 of the cell."""
-        return str(self.config["cell_hash"])
+        return self.trained.hash

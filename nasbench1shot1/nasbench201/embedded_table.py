@@ -130,24 +130,15 @@ class _Builder:
         """Add a column of shape (R, budgets, repeats) and its entry."""
         has_value = (~np.isnan(values)).any(axis=-1).sum(axis=0).tolist()
         known = {str(epochs): rows for epochs, rows in zip(about.epochs, has_value, strict=True)}
-        name = f"{about.dataset}.{about.metric}"
-        self.columns[name] = values
-        self.about[name] = about.entry(sources=list(sources), method=method, known=known, **storage)
+        self.put(
+            f"{about.dataset}.{about.metric}",
+            values,
+            about.entry(sources=list(sources), method=method, known=known, **storage),
+        )
 
-    def add_cost(self, dataset: str, metric: str, values: list[int], method: str) -> None:
-        """Add an exact number for each architecture, (R,)."""
-        name = f"{dataset}.{metric}"
-        self.columns[name] = np.array(values, np.int32)
-        self.about[name] = standard(metric, dataset).entry(sources=[], method=method)
-
-    def add_latency(self, name: str, about: Column, values: NDArray[Any], method: str, source: str) -> None:
-        """Add a latency, (R,)."""
-        self.columns[name] = values
-        self.about[name] = about.entry(sources=[source], method=method)
-
-    def add_rows(self, name: str, values: NDArray[Any], method: str) -> None:
-        """Add a column that identifies rows, (R,)."""
-        self.columns[name], self.about[name] = values, exact_entry(method)
+    def put(self, name: str, values: NDArray[Any], entry: dict[str, Any]) -> None:
+        """Add a column with a name and its entry."""
+        self.columns[name], self.about[name] = values, entry
 
 
 def build_nasbench201(sources: Path, out: Path) -> Meta:
@@ -176,8 +167,8 @@ def build_nasbench201(sources: Path, out: Path) -> Meta:
     _add_costs(builder)
     _add_latencies(builder, seeds, read_npz(sources / SOURCES[2], needed=("latency_pixel3",)))
     rows = np.arange(len(found["ops"]))
-    builder.add_rows("index", rows.astype(np.uint16), "the official index")
-    builder.add_rows(f"{MEMBER}nb201", rows.astype(np.uint16), "all rows")
+    builder.put("index", rows.astype(np.uint16), exact_entry("the official index"))
+    builder.put(f"{MEMBER}nb201", rows.astype(np.uint16), exact_entry("all rows"))
     return write_table(out, builder.columns, {**_META, "columns": builder.about})
 
 
@@ -264,7 +255,8 @@ def _add_latencies(builder: _Builder, seeds: Source, helped: Source) -> None:
     for dataset, also_of in (("cifar10-valid", ("cifar10",)), ("cifar100", ()), ("ImageNet16-120", ())):
         about = _latency("latency", dataset, also_of, unit="s", device="GeForce GTX 1080 Ti, batch size 256")
         values = seeds[f"{SHORT[dataset]}_latency_s"].astype(np.float32)
-        builder.add_latency(f"{dataset}.latency", about, values, "the official latency of NATS-Bench", _SEEDS)
+        entry = about.entry(sources=[_SEEDS], method="the official latency of NATS-Bench")
+        builder.put(f"{dataset}.latency", values, entry)
     images = "images of 32 x 32 pixels; the networks of cifar100 differ in the classifier"
     for name, device in DEVICES.items():
         values, is_modelled = helped[f"latency_{name}"], name in MODELLED
@@ -287,7 +279,7 @@ def _add_latencies(builder: _Builder, seeds: Source, helped: Source) -> None:
         method = (
             "HW-NAS-Bench's model, linear in the numbers of operations" if is_modelled else "measured by the source"
         )
-        builder.add_latency(f"latency_{name}", about, values, f"{method}; {images}", _HELP)
+        builder.put(f"latency_{name}", values, about.entry(sources=[_HELP], method=f"{method}; {images}"))
 
 
 def _latency(metric: str, dataset: str, also_of: tuple[str, ...], **about: Any) -> Column:
@@ -295,12 +287,14 @@ def _latency(metric: str, dataset: str, also_of: tuple[str, ...], **about: Any) 
 
 
 def _add_costs(builder: _Builder) -> None:
-    method = "multiply-adds of convolutions and the classifier, with its bias, counted on the published network"
+    counted, every = "counted on the published network", all_operations().tolist()
+    methods = {
+        "trainable_parameters": counted,
+        "flops": f"multiply-adds of convolutions and the classifier, with its bias, {counted}",
+    }
     for dataset, classes in CLASSES.items():
-        parameters = [edge_parameter_count(operations, classes=classes) for operations in all_operations().tolist()]
-        builder.add_cost(dataset, "trainable_parameters", parameters, "counted on the published network")
-        flops = [
-            multiply_adds(operations, classes=classes, side=SIDES[dataset]) + classes
-            for operations in all_operations().tolist()
-        ]
-        builder.add_cost(dataset, "flops", flops, method)
+        parameters = [edge_parameter_count(operations, classes=classes) for operations in every]
+        flops = [multiply_adds(of, classes=classes, side=SIDES[dataset]) + classes for of in every]
+        for (metric, method), values in zip(methods.items(), (parameters, flops), strict=True):
+            entry = standard(metric, dataset).entry(sources=[], method=method)
+            builder.put(f"{dataset}.{metric}", np.array(values, np.int32), entry)

@@ -3,7 +3,7 @@
 Every convolution is padded to keep the image's size and has no bias; batch norm has PyTorch's default momentum.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
@@ -90,27 +90,17 @@ def node_value(outputs: Sequence[Tensor], like: Tensor) -> Tensor:
     return total(outputs) if outputs else torch.zeros_like(like)  # a sum over a stack would not keep channels_last
 
 
-def edge_operation(
-    name: str, channels: int, affine: bool, in_channels: int | None = None
-) -> Callable[[Tensor], Tensor]:
-    """Return the operation of an edge, (N, in_channels, H, W) → (N, C, H, W).
-
-    Only convolutions, and a skip connection that changes the number of channels, have parameters.
+def edge_operation(name: str, in_channels: int, channels: int) -> nn.Module:
+    """Return the operation of an edge of a network, (N, in_channels, H, W) → (N, channels, H, W).
 
     Args:
-        name: one of `architecture.OPERATIONS`.
-        channels: C.
-        affine: whether batch-norm learns a scale and a shift.
-        in_channels: number of input channels, for convolutions and skip connections. Default: C.
+        name: one of `architecture.OPERATIONS` but "none".
+        in_channels, channels: numbers of input and output channels; pooling cannot change them.
     """
-    before = channels if in_channels is None else in_channels
-    if name in ("nor_conv_1x1", "nor_conv_3x3"):
-        return ReLUConvBN(before, channels, int(name[-1]), affine=affine)
-    if name == "skip_connect" and before != channels:
-        return nn.Sequential(nn.Conv2d(before, channels, 1, bias=False), batch_norm(channels, affine))
-    plain: dict[str, Callable[[Tensor], Tensor]] = {
-        "none": torch.zeros_like,
-        "skip_connect": nn.Identity(),
-        "avg_pool_3x3": average_pool_3x3,
-    }
-    return plain[name]
+    if name == "avg_pool_3x3":
+        return nn.AvgPool2d(3, stride=1, padding=1, count_include_pad=False)
+    if name == "skip_connect":
+        if in_channels == channels:
+            return nn.Identity()
+        return nn.Sequential(nn.Conv2d(in_channels, channels, 1, bias=False), batch_norm(channels))
+    return ReLUConvBN(in_channels, channels, int(name[-1]))

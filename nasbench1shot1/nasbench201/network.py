@@ -29,19 +29,16 @@ class NetworkCell(nn.Module):
         super().__init__()
         names = [OPERATIONS[operation] for operation in operations]
         self._edges = [(e, *EDGES[e]) for e, name in enumerate(names) if name != "none"]
-        built = {
-            str(e): edge_operation(names[e], channels, affine=True, in_channels=channels if source else in_channels)
-            for e, _, source in self._edges
-        }
-        self._plain = {e: compute for e, compute in built.items() if not isinstance(compute, nn.Module)}
-        self.edges = nn.ModuleDict({e: layer for e, layer in built.items() if isinstance(layer, nn.Module)})
+        widths = (in_channels or channels, *[channels] * (N_NODES - 1))
+        self.edges = nn.ModuleDict(
+            {str(e): edge_operation(names[e], widths[source], channels) for e, _, source in self._edges}
+        )
 
     def forward(self, x: Tensor) -> Tensor:
         """Compute all edges, in the order of `EDGES`."""
         nodes: list[Tensor] = [x]
         for target in range(1, N_NODES):
-            incoming = [(str(e), source) for e, to, source in self._edges if to == target]
-            outputs = [(self.edges[e] if e in self.edges else self._plain[e])(nodes[source]) for e, source in incoming]
+            outputs = [self.edges[str(e)](nodes[source]) for e, to, source in self._edges if to == target]
             nodes.append(node_value(outputs, x))
         return nodes[-1]
 

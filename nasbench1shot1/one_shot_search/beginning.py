@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
-from torch import nn
 
 from nasbench1shot1 import registry
 from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError, alternatives, option, switch
@@ -170,15 +169,11 @@ def _check_relaxation(config: SearchConfig, method: OneShotOptimizer) -> None:
             f"{option(name)} only applies to searches with bounds on costs: remove it, or add "
             f"{option('max_parameters')}, {option('max_flops')} or {option('max')}"
         )
-    asked = {
-        "hessian_eigenvalue": config.hessian_eigenvalue and switch("hessian_eigenvalue"),
-        "cell_alignment": config.cell_alignment and option("cell_alignment", True),
-    }
-    for text in filter(None, asked.values()):
-        if not method.evaluates_relaxation:
-            raise InvalidInputError(
-                f"{config.optimizer} measures the loss without mixing weights that depend on Λ: remove {text}"
-            )
+    measured = switch("hessian_eigenvalue") if config.hessian_eigenvalue else option("cell_alignment", True)
+    if (config.hessian_eigenvalue or config.cell_alignment) and not method.evaluates_relaxation:
+        raise InvalidInputError(
+            f"{config.optimizer} measures the loss without mixing weights that depend on Λ: remove {measured}"
+        )
 
 
 def _check_cells(state: SearchState, checks_memory: bool) -> None:
@@ -189,7 +184,8 @@ def _check_cells(state: SearchState, checks_memory: bool) -> None:
     if checks_memory:
         largest = largest_settings(state.config, phases)
         check_fits(largest, net.space, state.images.classes, state.images.side, " in its largest phase")
-    if any(phase.trains == "batch-norm" for phase in phases) and not _has_affine_norm(net.cells):
+    has_affine_norm = any(isinstance(layer, BatchNorm2d) and layer.affine for layer in net.cells.modules())
+    if any(phase.trains == "batch-norm" for phase in phases) and not has_affine_norm:
         raise InvalidInputError(
             f"{name} trains only the scales and shifts of batch-norm, which the cells of {net.space.name} do not have: "
             f"give {option('batch_norm_affine', True)}, or choose a space with other cells"
@@ -284,10 +280,6 @@ def _check_widening(config: SearchConfig, phases: Sequence[Phase]) -> None:
 
 def _share(k: int) -> str:
     return "all channels" if k == 1 else f"1/{k} of the channels"
-
-
-def _has_affine_norm(module: nn.Module) -> bool:
-    return any(isinstance(layer, BatchNorm2d) and layer.affine for layer in module.modules())
 
 
 def check_batch(config: SearchConfig, halves: Split) -> None:

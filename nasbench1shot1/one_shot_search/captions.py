@@ -46,17 +46,21 @@ def scale_text(configs: Sequence[Mapping[str, Any]]) -> str:
     config, *others = configs
     if "scale" not in config:
         return _notes_text(configs)
-    shrunk = f" at {side} × {side} pixels" if (side := config.get("image_side")) else ""
     size = (
         f"{config['scale']} scale: {counted(config['channels'], 'channel')} × {counted(config['cells'], 'cell')}, "
-        f"{config['weight_images']:,} + {config['architecture_images']:,} images of {config['images']}{shrunk}, "
-        f"preset\N{NO-BREAK SPACE}{config['preset']}"
+        f"{config['weight_images']:,} + {config['architecture_images']:,} images of {config['images']}"
+        f"{shrunk_text(config)}, preset\N{NO-BREAK SPACE}{config['preset']}"
     )
     common = {
         name: value for name, value in non_default_options(config).items() if all(c.get(name) == value for c in others)
     }
     options = ", ".join(option_texts(config, common, "\N{NO-BREAK SPACE}"))
     return "\n".join([size, *textwrap.wrap(options, LINE, break_on_hyphens=False)])
+
+
+def shrunk_text(config: Mapping[str, Any]) -> str:
+    """Return the size to which a search shrinks images, such as " at 16 × 16 pixels"; empty if it shrinks none."""
+    return f" at {side} × {side} pixels" if (side := config.get("image_side")) else ""
 
 
 def option_texts(config: Mapping[str, Any], options: Mapping[str, object], space: str = " ") -> list[str]:

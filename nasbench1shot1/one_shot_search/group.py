@@ -12,7 +12,7 @@ from nasbench1shot1.ground.files import as_path, picture_name
 from nasbench1shot1.ground.text import percent
 from nasbench1shot1.one_shot_search.record import FIGURE, REPORTED, Run, SearchRecord, describe_regrets
 from nasbench1shot1.runs.folder import CONFIG, SEEDS, read_object
-from nasbench1shot1.runs.group import RunGroup
+from nasbench1shot1.runs.group import RunGroup, are_seeds
 from nasbench1shot1.runs.opening import open_run
 from nasbench1shot1.runs.own_files import of_reports
 from nasbench1shot1.runs.record import listed_options
@@ -55,7 +55,7 @@ class SearchGroup(RunGroup[Run]):
     """As in `RunRecord`, without the files of the searches."""
 
     seeds: tuple[int, ...]
-    options: dict[str, Any]
+    _options: dict[str, Any]
 
     def __repr__(self) -> str:
         what = f"{self.options.get('optimizer')} on {self.options.get('space')}"
@@ -110,7 +110,7 @@ class SearchGroup(RunGroup[Run]):
             raise InvalidInputError(f"'{path}' is not a group of seeds: {SEEDS} is missing")
         content = read_object(recorded)
         seeds, options = content.get("seeds"), content.get("options")
-        if not _are_seeds(seeds) or not isinstance(options, dict):
+        if not are_seeds(seeds) or not isinstance(options, dict):
             raise DamagedFileError(f"{recorded} is damaged: restore it, or resume its runs one by one")
         return cls(path, tuple(seeds), options)  # type: ignore[arg-type]
 
@@ -141,10 +141,5 @@ class SearchGroup(RunGroup[Run]):
     def to_frame(self) -> "pandas.DataFrame":
         """Return `metrics` as a new data frame; `attrs["config"]` has the options of the group."""
         frame = self.metrics
-        frame.attrs["config"] = dict(self.options)
+        frame.attrs["config"] = self.options
         return frame
-
-
-def _are_seeds(seeds: Any) -> bool:
-    is_list = isinstance(seeds, list) and seeds and all(type(seed) is int and seed >= 0 for seed in seeds)
-    return bool(is_list) and len(set(seeds)) == len(seeds)

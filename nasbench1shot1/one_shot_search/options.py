@@ -3,7 +3,7 @@
 `nb.search(…)` and the command line accept both in one flat namespace; config.json has a section for each.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from itertools import chain
@@ -103,7 +103,8 @@ class SearchConfig(PictureOptions, BoundOptions):
     batch_size: Annotated[int, Range(1)] = 96
     """Batch size, for each half of the images."""
     learning_rate: Annotated[float, RATE] = 0.025
-    """Initial learning rate of the weights; a cosine schedule lowers it to --learning-rate-min, per epoch."""
+    """Initial learning rate of the weights. A cosine schedule, updated every epoch, lowers it to
+    --learning-rate-min."""
     learning_rate_min: Annotated[float, RATE] = 0.001
     """Learning rate of the weights one epoch after the last, where the cosine schedule ends."""
     momentum: Annotated[float, Range(0, 1)] = 0.9
@@ -127,8 +128,8 @@ class SearchConfig(PictureOptions, BoundOptions):
     perturbation_variant: Annotated[
         PerturbationVariant | None, OnlyWith("perturbation", ("random", "adversarial")), IF_GIVEN
     ] = None
-    """Details of the perturbation. corrected: works with all mixing weights. published: as in the authors' code, in
-    bound, projection, start, steps and batch-norm, for mixing weights that add up to 1 (docs/optimizers.md). Default:
+    """Details of the perturbation. corrected: works with all mixing weights. published: bound, projection, start,
+    steps and batch-norm as in the authors' code, for mixing weights that add up to 1 (docs/optimizers.md). Default:
     corrected."""
     cutout_length: Annotated[int, Range(0), OnlyWith("cutout_probability")] = 16
     """Side length of the cutout square, in pixels."""
@@ -159,7 +160,8 @@ class SearchConfig(PictureOptions, BoundOptions):
     hessian_eigenvalue: bool = False
     """After each epoch, measure the dominant eigenvalue of the validation loss's Hessian with respect to Λ."""
     early_stopping: bool = False
-    """Stop when the Hessian's eigenvalue grows too fast; keep an earlier architecture. Needs --hessian-eigenvalue."""
+    """Stop when the Hessian's eigenvalue grows too fast, and return the architecture of five epochs earlier. Needs
+    --hessian-eigenvalue."""
     preferred_error: Annotated[bool | None, IF_GIVEN] = None
     """After each epoch, measure the one-shot error of the preferred architecture alone, under the shared weights.
     Default: no."""
@@ -374,11 +376,6 @@ def help_defaults(
         "evaluation_batch_norm": common.evaluation_batch_norm or preset.evaluation_batch_norm,
     }
     return replace(common, **decided), options.own
-
-
-def check_options(method: "type[OneShotOptimizer]", given: Iterable[str]) -> None:
-    """Raise InvalidInputError for an option that only other optimizers have, and name these optimizers."""
-    METHODS.check_options(method, given)
 
 
 def check_method(method: "type[OneShotOptimizer]") -> None:

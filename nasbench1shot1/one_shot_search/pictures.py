@@ -85,9 +85,9 @@ def draw_cells(
     """Draw the preferred cells of some epochs of a search, including the first and the last, with their regrets.
 
     The width of an edge is its mixing weight, as the optimizer's relaxation of Λ gives it at the mean of its noise.
-    Searches that do not learn Λ have no widths, nor do spaces of one's own whose Λ has other keys or shapes than the
-    drawn form of architectures. The caption states which weights are drawn. Decided operations
-    have thick frames; excluded edges are dotted.
+    All edges have the same width if the search does not learn Λ, or if the Λ of a user-defined space has other keys or
+    shapes than the drawn form of its architectures. The caption states which weights are drawn. Decided operations have
+    thick frames; excluded edges are dotted.
 
     Args:
         run: a search, finished or not, or its folder.

@@ -12,11 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.evaluator import BOUNDS, Baseline
+from nasbench1shot1.evaluator import BOUNDS, OTHER_DATASETS, Baseline
 from nasbench1shot1.ground.arguments import whole_number
 from nasbench1shot1.ground.errors import InvalidInputError, UserError, quote
 from nasbench1shot1.ground.files import as_path, read_npz
 from nasbench1shot1.ground.text import percent
+from nasbench1shot1.ground.values import copied_property
 from nasbench1shot1.one_shot_search.early_stopping import returned_epoch
 from nasbench1shot1.one_shot_search.options import FACTS, SearchConfig
 from nasbench1shot1.reading import Reading
@@ -64,7 +65,7 @@ FIELDS: dict[str, Any] = {
     "search_seconds": float,
     "simulated_seconds": float | None,
     "hessian_eigenvalue": float | None,
-    "other_datasets": dict,
+    "other_datasets": OTHER_DATASETS,
 }
 """The fields of a line of metrics.jsonl and their types; errors and regrets are fractions, times seconds
 (docs/run_folder.md).
@@ -80,6 +81,14 @@ IF_RECORDED: dict[str, Any] = {
 }
 """Further fields of a line: measurements that options ask for, and fields of methods whose search has phases of their
 own, changes the supernet's structure, or selects one of its epochs."""
+SUMMARISED: dict[str, Any] = {
+    "searched_epochs": int,
+    "architecture": str,
+    **{name: kind for name, kind in FIELDS.items() if name.endswith(("_error", "_regret", "_measured"))},
+    "one_shot_validation_error": float | None,
+    "other_datasets": OTHER_DATASETS,
+}
+"""Fields of summary.json that readers use, with their types; loops of users may lack the one-shot error."""
 PARAMETERS_DIGEST = "architecture_parameters_sha256"
 """Field of summary.json and checkpoints: `parameters_digest` of the epochs that they follow."""
 Parameters = Mapping[str, NDArray[np.float32]]
@@ -100,6 +109,7 @@ class SearchRecord(RunRecord):
 
     FIELDS = FIELDS
     IF_RECORDED = IF_RECORDED
+    SUMMARISED = SUMMARISED
     PICTURE = FIGURE
     DRAWING = "nasbench1shot1.experiments.run_drawing:draw_regret"
     SHOWN = ("scale", "preset", "epochs", "images", "channels", "cells")
@@ -142,6 +152,8 @@ class SearchRecord(RunRecord):
         for epoch, line in enumerate(lines):
             if line["epoch"] != epoch:
                 return f"line {epoch + 1} does not record epoch {epoch}"
+            if list(line["other_datasets"]) != list(lines[0]["other_datasets"]):
+                return f"line {epoch + 1} has other data sets than line 1"
             try:
                 is_hash = Architecture.parse(line["architecture"]).network_id == line["cell_hash"]
             except InvalidInputError as error:
@@ -176,21 +188,17 @@ class SearchRecord(RunRecord):
             raise damaged_file_error(self.folder / SUMMARY, f"epoch {found} is not recorded")
         return found
 
-    @cached_property
+    @copied_property
     def architectures(self) -> list[Architecture]:
-        """The preferred architecture after every epoch, starting with epoch 0."""
+        """The preferred architecture after every epoch, starting with epoch 0, in a new list."""
         return [Architecture.parse(line["architecture"]) for line in self.lines]
 
-    @property
+    @copied_property
     def architecture_parameters(self) -> dict[str, NDArray[np.float32]]:
         """Raw Λ after every epoch: a new array (epochs + 1, …) for every key of the space's `mixing_shapes()`.
 
         Raises DamagedFileError if the file is damaged, or differs from what a finished search recorded.
         """
-        return {key: values.copy() for key, values in self._parameters.items()}
-
-    @cached_property
-    def _parameters(self) -> dict[str, NDArray[np.float32]]:
         stored = read_parameters(self.folder / PARAMETERS)
         if self.is_finished and self.summary.get(PARAMETERS_DIGEST) != parameters_digest(split_by_epoch(stored)):
             raise damaged_file_error(self.folder / PARAMETERS, f"its values are not those that {SUMMARY} summarises")
@@ -206,7 +214,7 @@ class SearchRecord(RunRecord):
         Raises the errors of `architecture_parameters`.
         """
         of_operations = OneShotSpace.operation_key if self._space is None else self._space.operation_key
-        keys = self._parameters.keys()
+        keys = self.architecture_parameters.keys()
         return self.reading(epoch).describe(of_operations in keys, bool(keys - {of_operations}))
 
     @property
@@ -223,14 +231,15 @@ class SearchRecord(RunRecord):
 
     def mixing_weights_of(self, epochs: Iterable[int]) -> "dict[int, dict[str, NDArray[np.float64]]]":
         """Return `mixing_weights` of some epochs; the file of Λ is read once."""
-        stored, last = self._parameters, len(self.lines) - 1
+        stored, lines = self.architecture_parameters, self.lines
+        last = len(lines) - 1
         epochs = [whole_number("epoch", epoch, f"a whole number from 0 to {last}") for epoch in epochs]
         if unknown := [epoch for epoch in epochs if not 0 <= epoch <= last]:
             known = "it has recorded none yet" if last < 0 else f"give one of 0 to {last}"
             raise InvalidInputError(f"'{self.folder}' has no epoch {unknown[0]}: {known}")
         return {
             epoch: self.reading(epoch).weights(
-                {key: values[epoch] for key, values in stored.items()}, self._space, self.lines[epoch].get("structure")
+                {key: values[epoch] for key, values in stored.items()}, self._space, lines[epoch].get("structure")
             )
             for epoch in epochs
         }
@@ -260,7 +269,7 @@ class Run(SearchRecord):
     def check_config(self) -> None:
         """See `RunRecord`; the earlier lengths of the search, if any, must be readable, too."""
         super().check_config()
-        if not _is_growth(self.config.setdefault("grown", [])):
+        if not _is_growth(self._config.setdefault("grown", [])):
             raise damaged_file_error(self.folder / CONFIG, "its grown is impossible")
 
     def reading(self, epoch: int) -> Reading:
@@ -352,6 +361,8 @@ def read_parameters(path: Path) -> dict[str, NDArray[np.float32]]:
     for key, values in arrays.items():
         if values.ndim < 1 or values.dtype != np.float32 or not np.isfinite(values).all():
             raise damaged_file_error(path, f"'{key}' is not made of finite float32 numbers, epoch by epoch")
+    if len(set(map(len, arrays.values()))) > 1:
+        raise damaged_file_error(path, "its arrays have different numbers of epochs")
     return arrays
 
 

@@ -18,6 +18,7 @@ from nasbench1shot1.display.canvas import Canvas
 from nasbench1shot1.display.colours import BLACK, Colors, checked_colors, curve_styles, data_set_styles, main_first
 from nasbench1shot1.display.curves import Pooled, describe_band, draw_curve, draw_level, pool_values
 from nasbench1shot1.display.data import note_drawn
+from nasbench1shot1.display.layout import in_two_lines
 from nasbench1shot1.display.marked_networks import draw_marked
 from nasbench1shot1.display.style import AnyStyle, Spread, tone, tones
 from nasbench1shot1.evaluator import Baseline, mean_regret_of
@@ -273,7 +274,7 @@ def draw_one_shot_error(
     `name` describes the error (`captions.one_shot_error_text`).
     """
     draw_curve(axes, found.curves[ERROR], label="", style=_styles(found, method, colors, labels)[0])
-    axes.set_ylabel(_halved(f"{name} [%]"))
+    axes.set_ylabel(in_two_lines(f"{name} [%]"))
     return _over_epochs(axes)
 
 
@@ -283,13 +284,6 @@ def draw_entropy(entropy: Pooled, axes: "Axes", method: str) -> "Axes":
     axes.set_ylabel("entropy of\nweights")
     axes.set_ylim(0, 1.04)
     return _over_epochs(axes)
-
-
-def _halved(name: str) -> str:
-    """Return words in two lines of about equal length."""
-    words = name.split(" ")
-    breaks = [(" ".join(words[:place]), " ".join(words[place:])) for place in range(1, len(words))]
-    return "\n".join(min(breaks, key=lambda lines: max(map(len, lines))))
 
 
 def draw_events(frames: Sequence[pandas.DataFrame], config: Mapping[str, Any], rows: "Sequence[Axes]") -> None:
@@ -369,7 +363,7 @@ def draw_references(
         The baseline, if the search has one.
     """
     space = Architecture.parse(frame["architecture"].iloc[0]).space
-    baseline = baseline_of(run, table, space)
+    baseline = baseline_of(run.baseline, run.config, table, space)
     within = None if baseline is None else baseline.bounds
     if (mean := mean_regret_of(space, run.config.get("dataset"), table, within)) is not None:
         draw_mean_regret(mean, axes, f"{mean_name(baseline)}{where} ({percent(mean)})")
@@ -389,19 +383,20 @@ def draw_largest(baseline: Baseline | None, axes: "Axes", where: str = "") -> "A
     return start_at_zero(axes)
 
 
-def baseline_of(run: SearchRecord, table: "Table", space: str) -> Baseline | None:
-    """Return the baseline of a search on a table: the recorded one, unless the search had another table.
+def baseline_of(recorded: Baseline | None, config: Mapping[str, Any], table: "Table", space: str) -> Baseline | None:
+    """Return the baseline of a search or study on a table: the recorded one, unless the run had another table.
 
     Args:
-        run: the search.
+        recorded: the run's baseline.
+        config: the run's configuration.
         table: the table that scores it.
         space: the name of the space, as in the text of its architectures.
 
-    Raises UserError if the table does not have the costs of the search's bounds.
+    Raises UserError if the table does not have the costs of the run's bounds.
     """
-    if run.baseline is None or run.config["table_id"] == table.id:
-        return run.baseline
-    return Baseline.of(space, table, run.baseline.bounds, run.config["dataset"])
+    if recorded is None or config["table_id"] == table.id:
+        return recorded
+    return Baseline.of(space, table, recorded.bounds, config["dataset"])
 
 
 def _label(found: AnytimeRegret, regret: str, where: str) -> str:

@@ -15,7 +15,7 @@ from nasbench1shot1.ground.notebooks import console_or_new
 from nasbench1shot1.ground.progress import ProgressDisplay
 from nasbench1shot1.ground.text import counted, duration, line_printer, percent, row_printer
 from nasbench1shot1.images.data_sets import CIFAR10
-from nasbench1shot1.one_shot_search.captions import option_texts, source_elsewhere
+from nasbench1shot1.one_shot_search.captions import option_texts, shrunk_text, source_elsewhere
 from nasbench1shot1.one_shot_search.early_stopping import returned_epoch
 from nasbench1shot1.one_shot_search.estimate import expected_seconds
 from nasbench1shot1.one_shot_search.events import describe_decisions, phase_starts
@@ -67,7 +67,7 @@ def announce(state: SearchState, table: Table, folder: Path, console: Console | 
     size = f"{counted(config.channels, 'channel')} × {counted(config.cells, 'cell')}"
     print_line(f"{config.scale} scale: {size}, on {where}; preset {config.preset}")
     note = f" (bundled; CIFAR-10 has {CIFAR10.training_images:,})" if config.images == "cifar10-sample" else ""
-    note += f", at {side} × {side} pixels" if (side := config.image_side) else ""
+    note += f",{shrunk}" if (shrunk := shrunk_text(vars(config))) else ""
     print_line(f"Images: {len(halves.weights):,} + {len(halves.architecture):,} of {state.images.name}{note}")
     if not state.holds_out_images:
         print_line("All images train the weights, so one-shot errors are measured on training images.")

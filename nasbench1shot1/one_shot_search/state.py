@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -26,18 +26,12 @@ from nasbench1shot1.optimizer import Batch, Mixing, OneShotOptimizer, SearchStep
 from nasbench1shot1.phases import Data, Phase, check_phases, phase_at
 from nasbench1shot1.runs.checkpoints import checked_restore
 from nasbench1shot1.runs.options import required
-from nasbench1shot1.supernets.layers import (
-    other_buffers,
-    unchanged_statistics,
-)
+from nasbench1shot1.supernets.layers import other_buffers, unchanged_statistics
 from nasbench1shot1.supernets.passes import class_scores
 from nasbench1shot1.supernets.presets import Preset
 from nasbench1shot1.supernets.supernet import Supernet
 from nasbench1shot1.supernets.weight_sharing import SharedWeights
 from nasbench1shot1.supernets.widening import draw_visible_channels, set_partial_channels
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass
@@ -94,9 +88,10 @@ class SearchState:
         Always computed in float32, because such passes often differ by less than bfloat16 resolves.
         """
         copies = {name: buffer.clone() for name, buffer in other_buffers(self.net).items()}
+        tensors = {f"net.{name}": tensor for name, tensor in {**weights, **copies}.items()}
         with unchanged_statistics(self.net):
             logits: Tensor = torch.func.functional_call(
-                _Uncompiled(self.net), _below_net({**weights, **copies}), (batch.images, *mixing.arguments())
+                _Uncompiled(self.net), tensors, (batch.images, *mixing.arguments())
             )
         return F.cross_entropy(logits, batch.labels)
 
@@ -293,7 +288,3 @@ class _Uncompiled(nn.Module):
     def forward(self, *arguments: Any) -> Tensor:
         """Return the supernet's output."""
         return self.net.forward(*arguments)
-
-
-def _below_net(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    return {f"net.{name}": tensor for name, tensor in tensors.items()}

@@ -1,4 +1,4 @@
-"""What writes the folder of a search, epoch by epoch, and repairs it after a stop at any moment."""
+"""Write the folder of a search epoch by epoch, and repair it after a stop at any time."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

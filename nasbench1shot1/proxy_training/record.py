@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, UserError, quote
 from nasbench1shot1.ground.text import percent
+from nasbench1shot1.ground.values import copied_property
 from nasbench1shot1.runs.folder import METRICS, damaged_file_error
 from nasbench1shot1.runs.machine import resolve_device, resolve_threads
 from nasbench1shot1.runs.options import (
@@ -140,6 +140,7 @@ class ProxyTrainings(RunRecord):
     """
 
     KIND, COMMAND, FIELDS, OPTIONS, FACTS = "proxy training", "reproduce figure17", FIELDS, ProxyConfig, FACTS
+    SUMMARISED = {"mean_validation_error": float}  # noqa: RUF012
 
     def _subject(self) -> str:
         return f"{self.config['cells']} cells × {self.config['channels']} channels"
@@ -172,9 +173,9 @@ class ProxyTrainings(RunRecord):
         """Return whether there is a line for every architecture."""
         return bool(len(lines) == self.config["architectures"])
 
-    @cached_property
+    @copied_property
     def architectures(self) -> list[Architecture]:
-        """The architectures trained so far; raises DamagedFileError if a text is not an architecture."""
+        """The architectures trained so far, in a new list; raises DamagedFileError if a text is not an architecture."""
         try:
             return [Architecture.parse(line["architecture"]) for line in self.lines]
         except InvalidInputError as error:

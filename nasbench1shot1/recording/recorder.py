@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, SupportsFloat
+from typing import TYPE_CHECKING, Any, Protocol, Self, SupportsFloat
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +37,18 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 Parameters = Mapping[str, "NDArray[Any] | Tensor"]
+
+
+class Keyed(Protocol):
+    """Architecture parameters by key that are not a Mapping, such as a `torch.nn.ParameterDict`."""
+
+    def keys(self) -> Iterable[str]:
+        """Return the keys of `space.mixing_shapes()`."""
+
+    def __getitem__(self, key: str, /) -> Any:
+        """Return the array or tensor of a key."""
+
+
 FRACTIONS = ("train_error", "one_shot_validation_error")
 PROVIDED = ("train_loss", *FRACTIONS, "hessian_eigenvalue")
 """Fields of a line that the loop may provide; the recorder fills in all others."""
@@ -158,7 +170,11 @@ class Recorder:
         return recorder
 
     def record(
-        self, chosen: "Architecture | Parameters", *, seconds: float | None = None, **numbers: float | None
+        self,
+        chosen: "Architecture | Parameters | Keyed",
+        *,
+        seconds: SupportsFloat | None = None,
+        **numbers: SupportsFloat | None,
     ) -> dict[str, Any]:
         """Record an epoch; the first is epoch 0, before training.
 
@@ -167,7 +183,8 @@ class Recorder:
                 with the keys and shapes of `space.mixing_shapes()`, which are discretised.
             seconds: duration of the epoch. Default: the time since the last call, or since the recorder was made.
             numbers: `train_loss`, `train_error`, `one_shot_validation_error` and `hessian_eigenvalue`
-                (docs/run_folder.md; errors are fractions), and any numbers of the loop's own under other names.
+                (docs/run_folder.md; errors are fractions), and any numbers of the loop's own under other names: floats,
+                NumPy scalars or tensors with one element; None if a number is unknown.
 
         Returns:
             The recorded fields: the numbers, the architecture, and its errors and regrets from the table as fractions.
@@ -277,7 +294,9 @@ class Recorder:
                 f"the record of '{self.folder}' is closed: continue with nb.Recorder.resume('{self.folder}')"
             )
 
-    def _architecture(self, chosen: "Architecture | Parameters") -> tuple[Architecture, dict[str, NDArray[np.float32]]]:
+    def _architecture(
+        self, chosen: "Architecture | Parameters | Keyed"
+    ) -> tuple[Architecture, dict[str, NDArray[np.float32]]]:
         """Return an architecture of the space, and Λ as float32 arrays; ones mark an architecture without Λ."""
         if isinstance(chosen, Architecture):
             if chosen.space != self.space.name:
@@ -293,7 +312,7 @@ class Recorder:
                 "parse a text with nb.Architecture.parse(text)"
             )
         with np.errstate(over="ignore"):
-            checked = self.space.checked_mixing(chosen)
+            checked = self.space.checked_mixing({key: chosen[key] for key in chosen.keys()})  # noqa: SIM118
             parameters = {key: value.astype(np.float32) for key, value in checked.items()}
         if not all(np.isfinite(values).all() for values in parameters.values()):
             raise InvalidInputError("Λ has values that are infinite in float32: the loop has diverged")

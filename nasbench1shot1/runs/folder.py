@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, command, switch
-from nasbench1shot1.ground.files import blocked_error, read_bytes, read_json, read_text
+from nasbench1shot1.ground.files import blocked_error, parse_json, read_bytes, read_json, read_text
 from nasbench1shot1.ground.folder_swap import is_abandoned
 
 CONFIG, ENVIRONMENT, SUMMARY = "config.json", "environment.json", "summary.json"
@@ -109,7 +109,8 @@ def check_facts(folder: Path, recorded: Mapping[str, Any], now: Mapping[str, Any
     for name, value in now.items():
         if recorded.get(name) != value:
             raise InvalidInputError(
-                f"{folder} was made with {name} {recorded.get(name)}, but now it is {value}: restore the recorded one"
+                f"{folder} was made with {name} {recorded.get(name)}, but now it is {value}: "
+                f"restore the recorded {name}, or start a new run"
             )
 
 
@@ -146,7 +147,7 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
     """
     try:
         complete = read_text(path).split("\n")[:-1]
-        lines = [json.loads(line, parse_constant=_refuse) for line in complete]
+        lines = [parse_json(line) for line in complete]
     except FileNotFoundError:
         return []
     except (ValueError, OSError, RecursionError) as error:
@@ -170,15 +171,20 @@ def weights_path(folder: Path, epoch: int) -> Path:
 
 
 def kept_weights(folder: Path) -> dict[int, Path]:
-    """Return the files with kept weights in the folder of a search by their epochs, ascending."""
-    names = {path: re.fullmatch(r"epoch-(\d+)", path.stem) for path in (folder / WEIGHTS).glob("epoch-*.pt")}
+    """Return the files with kept weights in the folder of a search by their epochs, ascending.
+
+    Raises UserError if the system does not let this process list them.
+    """
+    place = folder / WEIGHTS
+    try:
+        names = {path: re.fullmatch(r"epoch-(\d+)\.pt", path.name) for path in place.iterdir()}
+    except OSError as error:
+        if (blocked := blocked_error(place, error)) is not None:
+            raise blocked from error
+        return {}
     return dict(sorted((int(name[1]), path) for path, name in names.items() if name))
 
 
 def damaged_file_error(path: Path, why: str = "") -> DamagedFileError:
     """Return the error for a damaged file of a run."""
     return DamagedFileError(f"{path} is damaged{why and f' ({why})'}: restore it, or start a new run")
-
-
-def _refuse(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is not JSON")

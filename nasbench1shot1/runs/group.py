@@ -2,10 +2,10 @@
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Any, TypeVar, overload
 
 from nasbench1shot1.ground.notebooks import Displayed
+from nasbench1shot1.ground.values import copied_property, independent
 from nasbench1shot1.runs.folder import FolderView
 from nasbench1shot1.runs.record import RunRecord
 
@@ -18,15 +18,22 @@ class RunGroup(FolderView, Sequence[R], Displayed):
     Attributes:
         folder: the folder of the group.
         seeds: the seeds of the runs.
-        options: the options that all runs share.
     """
 
     seeds: tuple[int, ...]
-    options: dict[str, Any]
+    _options: dict[str, Any]
 
-    @cached_property
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options that all runs share, in a new dictionary."""
+        return independent(self._options)
+
+    @copied_property
     def runs(self) -> list[R]:
-        """The runs that have begun, seed by seed; raises DamagedFileError if a config.json is damaged."""
+        """The runs that have begun, seed by seed, in a new list.
+
+        Raises DamagedFileError if a config.json is damaged.
+        """
         return self._started_runs()
 
     @abstractmethod
@@ -44,3 +51,9 @@ class RunGroup(FolderView, Sequence[R], Displayed):
     def __len__(self) -> int:
         """Return the number of runs that have begun."""
         return len(self.runs)
+
+
+def are_seeds(seeds: Any) -> bool:
+    """Return whether a JSON value is a list of at least one seed, each of them once."""
+    is_list = isinstance(seeds, list) and seeds and all(type(seed) is int and seed >= 0 for seed in seeds)
+    return bool(is_list) and len(set(seeds)) == len(seeds)

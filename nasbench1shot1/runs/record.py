@@ -5,13 +5,14 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self, get_args
 
 from nasbench1shot1.ground.errors import InvalidInputError, UserError
 from nasbench1shot1.ground.files import as_path, picture_name, read_bytes
 from nasbench1shot1.ground.notebooks import Displayed
+from nasbench1shot1.ground.values import copied_property, independent
 from nasbench1shot1.runs.folder import (
     CONFIG,
     ENVIRONMENT,
@@ -43,12 +44,13 @@ class RunRecord(FolderView, Displayed):
 
     Attributes:
         folder: the folder of the run, as it was given, or absolute if the current folder has changed.
-        config: the fields of config.json, flat: all resolved options, and facts about the data.
+        config: the fields of config.json, flat: all resolved options, and facts about the data; a new dictionary.
         KIND: value of `kind` in config.json.
         COMMAND: the command that starts and resumes this kind of run; empty if no command does.
         FIELDS: the fields of a line of metrics.jsonl, in order, with their types.
         OPTIONS: the dataclass of the options that all runs of the kind share.
         FACTS: names and types of the other fields of config.json.
+        SUMMARISED: names and types of the fields of summary.json that every summary of the kind has.
         PICTURE: name, as a PNG, of the picture that a notebook shows with a finished run; None if there is none.
         SHOWN: names of the options that a notebook shows with a finished run.
         FILES: names of other files that the run writes, as patterns of `fnmatch`, such as "weights/epoch-*.pt". Kinds
@@ -63,13 +65,19 @@ class RunRecord(FolderView, Displayed):
     FIELDS: ClassVar[Mapping[str, Any]]
     OPTIONS: ClassVar[type]
     FACTS: ClassVar[Mapping[str, type]]
+    SUMMARISED: ClassVar[Mapping[str, Any]] = {}
     PICTURE: ClassVar[str | None] = None
     SHOWN: ClassVar[Sequence[str]] = ()
     FILES: ClassVar[Sequence[str]] = ()
     HAS_CHECKPOINTS: ClassVar[bool] = True
     IF_RECORDED: ClassVar[Mapping[str, Any]] = {}
 
-    config: dict[str, Any]
+    _config: dict[str, Any]
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The fields of config.json, flat, as a new dictionary: all resolved options, and facts about the data."""
+        return independent(self._config)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}('{self.folder}': {', '.join(filter(None, (self._subject(), self._state())))})"
@@ -182,9 +190,9 @@ class RunRecord(FolderView, Displayed):
         """Return whether a line has all of `FIELDS`, and after them perhaps some of `IF_RECORDED`, in their order."""
         return tuple(line) == (*cls.FIELDS, *(name for name in cls.IF_RECORDED if name in line))
 
-    @cached_property
+    @copied_property
     def lines(self) -> list[dict[str, Any]]:
-        """The lines of metrics.jsonl; keys are `FIELDS`.
+        """The lines of metrics.jsonl as new dictionaries; keys are `FIELDS`.
 
         Empty before the first line is recorded. Raises DamagedFileError if a line is damaged, or if the lines of a
         finished run do not match its summary.
@@ -194,6 +202,13 @@ class RunRecord(FolderView, Displayed):
         if is_finished and not self.are_summarised(lines):
             raise damaged_file_error(self.folder / METRICS, f"its lines are not those that {SUMMARY} summarises")
         return lines
+
+    @property
+    def shared_lines(self) -> Sequence[Mapping[str, Any]]:
+        """`lines` without a copy, for reading only: copies of long studies take 50 ms."""
+        shared: Any = getattr(type(self).lines, "shared", None)  # a subclass may have an ordinary property
+        found: list[dict[str, Any]] = self.lines if shared is None else shared(self)
+        return found
 
     def are_complete(self, lines: Sequence[Mapping[str, Any]]) -> bool:
         """Return whether lines can be all lines of this run, which is finished."""
@@ -206,10 +221,6 @@ class RunRecord(FolderView, Displayed):
     @property
     def metrics(self) -> "pandas.DataFrame":
         """A new data frame with a row for every line; columns are `FIELDS`, null becomes NaN."""
-        return self._metrics.copy()
-
-    @cached_property
-    def _metrics(self) -> "pandas.DataFrame":
         return self.as_frame(self.lines)
 
     def to_frame(self) -> "pandas.DataFrame":
@@ -220,7 +231,7 @@ class RunRecord(FolderView, Displayed):
         return self._with_options(self.metrics)
 
     def _with_options(self, frame: "pandas.DataFrame") -> "pandas.DataFrame":
-        frame.attrs["config"] = dict(self.config)
+        frame.attrs["config"] = self.config
         return frame
 
     @classmethod
@@ -237,16 +248,24 @@ class RunRecord(FolderView, Displayed):
         """Whether the run is finished."""
         return (self.folder / SUMMARY).exists()
 
-    @cached_property
+    @copied_property
     def summary(self) -> dict[str, Any]:
-        """The content of summary.json; raises UserError for a run that is not finished."""
+        """The content of summary.json as a new dictionary.
+
+        Raises UserError for a run that is not finished, and DamagedFileError if a field of `SUMMARISED` is missing or
+        has a wrong type.
+        """
         if not self.is_finished:
             raise self.unfinished_error()
-        return read_object(self.folder / SUMMARY)
+        content = read_object(self.folder / SUMMARY)
+        for name, kind in self.SUMMARISED.items():
+            if name not in content or not has_type(content[name], kind):
+                raise damaged_file_error(self.folder / SUMMARY, f"its {name} is missing or impossible")
+        return content
 
-    @cached_property
+    @copied_property
     def environment(self) -> dict[str, Any]:
-        """The versions, device and commit that the run was started with."""
+        """The versions, device and commit that the run was started with, as a new dictionary."""
         return read_object(self.folder / ENVIRONMENT)
 
     @property
@@ -257,7 +276,7 @@ class RunRecord(FolderView, Displayed):
     @property
     def progress(self) -> str:
         """How far the run is, in words, such as "epoch 12 of 50"; empty if this is unknown."""
-        return self._progress(len(self.lines))
+        return self._progress(len(self.shared_lines))
 
     @property
     def result(self) -> str:
@@ -293,8 +312,32 @@ def _is_number(kind: Any) -> bool:
     return float in _kinds(kind) or kind is int
 
 
+@dataclass(frozen=True)
+class ObjectOf:
+    """The type of a field that is a JSON object with fields of its own.
+
+    Attributes:
+        values: the type of all its values. Default: any.
+        fields: the names and types of fields that it must have.
+        is_optional: whether null is valid, too.
+    """
+
+    values: Any = None
+    fields: tuple[tuple[str, Any], ...] = ()
+    is_optional: bool = False
+
+    def holds(self, value: Any) -> bool:
+        """Return whether a JSON value has this type."""
+        if not isinstance(value, dict):
+            return value is None and self.is_optional
+        has_fields = all(name in value and has_type(value[name], kind) for name, kind in self.fields)
+        return has_fields and (self.values is None or all(has_type(of, self.values) for of in value.values()))
+
+
 def has_type(value: Any, kind: Any) -> bool:
     """Return whether a JSON value has a field's type; every number is finite, and an integer may be a float."""
+    if isinstance(kind, ObjectOf):
+        return kind.holds(value)
     kinds = _kinds(kind)
     if isinstance(value, int) and not isinstance(value, bool):
         return (int in kinds or float in kinds) and abs(value) <= LARGEST

@@ -1,4 +1,4 @@
-"""Batch-norm statistics of groups of images that pass through a supernet in one batch."""
+"""Batch-norm statistics of groups of images that pass through a supernet in one batch, or over several batches."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,6 +10,7 @@ from torch.nn import functional as F
 from nasbench1shot1.supernets.batch_norm import statistics
 from nasbench1shot1.supernets.layers import BatchNorm2d, normalised_by
 
+MOMENTUM = 0.1  # PyTorch's, which the published code of SPOS uses
 Moments = tuple[Tensor, Tensor]
 """The mean and the biased variance of every channel in every group, (groups, C) each."""
 
@@ -35,6 +36,38 @@ class GroupStatistics:
         call = self._calls.get(layer, 0)
         self._calls[layer] = call + 1
         return normalise_groups(layer, x, *kept[call % len(kept)])  # a layer may be called several times in a pass
+
+
+class MovingStatistics:
+    """Moving averages of mean and variance of every `BatchNorm2d` of a network, over several batches (SPOS).
+
+    Batches are normalised by their own statistics until `is_fixed` is set, and by the averages from then on
+    (`layers.normalised_by`). PyTorch's training mode computes such averages with a momentum of 0.1. Here, they are
+    divided by the total weight of all batches, so that they do not depend on initial values. After the 200 batches of
+    the published code, which starts at mean 0 and variance 1, this weight is 1 - 7e-10.
+    """
+
+    def __init__(self) -> None:
+        self.is_fixed = False
+        self._averages: dict[BatchNorm2d, Tensor] = {}
+        self._calls: dict[BatchNorm2d, int] = {}
+
+    def __call__(self, layer: BatchNorm2d, x: Tensor) -> Tensor:
+        """Normalise x (N, C, H, W)."""
+        if self.is_fixed:
+            mean, variance = self._averages[layer]
+        else:
+            mean, variance = channel_moments(x)
+            self._update(layer, mean, variance, x.numel() // x.shape[1])
+        scale_and_shift = layer.affine_parameters(x.shape[1])
+        return F.batch_norm(x, mean, variance, *scale_and_shift, training=False, eps=layer.eps)
+
+    def _update(self, layer: BatchNorm2d, mean: Tensor, variance: Tensor, pixels: int) -> None:
+        new = torch.stack([mean, variance * pixels / max(pixels - 1, 1)])  # PyTorch averages unbiased variances
+        calls = self._calls[layer] = self._calls.get(layer, 0) + 1
+        share = MOMENTUM / (1 - (1 - MOMENTUM) ** calls)
+        old = self._averages.get(layer)
+        self._averages[layer] = new if old is None else old + share * (new - old)
 
 
 @contextmanager

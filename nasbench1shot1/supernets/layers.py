@@ -190,7 +190,7 @@ class Mixture(nn.Module):
 
     Attributes:
         channels: number of channels of the input and of the output.
-        partial: k.
+        partial: k; `supernets.widening` changes it with the weights of the operations.
         visible: the channels that operations see, (channels / k,); None: the first ones.
         auxiliary_skip: the factor of the input that a pass of the whole mixture adds to its output (DARTS-).
         observer: receives the numbers and the outputs (N, C, H, W) of a mixture's operations; None: no observer.
@@ -203,10 +203,6 @@ class Mixture(nn.Module):
     def __init__(self, channels: int, partial: int = 1) -> None:
         super().__init__()
         self.channels, self.partial = channels, partial
-
-    def set_partial(self, partial: int) -> None:
-        """Let the operations see 1/partial of the channels; `supernets.widening` changes their weights."""
-        self.partial = partial
 
     def apply_to_visible(self, x: Tensor, compute: Callable[[Tensor], Tensor]) -> Tensor:
         """Apply `compute` to the channels that operations see, (N, C, H, W) → (N, C, H, W); others are unchanged."""

@@ -20,7 +20,12 @@ from nasbench1shot1.images.batches import batches, endless_batches, epoch_genera
 from nasbench1shot1.images.image_set import ImageSet
 from nasbench1shot1.images.splits import Split
 from nasbench1shot1.space import OneShotSpace
-from nasbench1shot1.supernets.group_statistics import GroupStatistics, fixed_statistics, measured_statistics
+from nasbench1shot1.supernets.group_statistics import (
+    GroupStatistics,
+    MovingStatistics,
+    fixed_statistics,
+    measured_statistics,
+)
 from nasbench1shot1.supernets.layers import Observer, normalised_by, untracked_norms
 from nasbench1shot1.supernets.passes import (
     Batch,
@@ -33,7 +38,6 @@ from nasbench1shot1.supernets.passes import (
     path_of,
 )
 from nasbench1shot1.supernets.presets import BATCH_NORMS
-from nasbench1shot1.supernets.recalibration import MovingStatistics
 from nasbench1shot1.supernets.supernet import Supernet, to_tensors
 
 # Class scores from `Supernet.forward`, for mixtures, for other kinds of cells, and for groups of passes on a GPU ------

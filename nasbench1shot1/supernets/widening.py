@@ -46,7 +46,7 @@ def set_partial_channels(
         check_partial(mixture.channels, partial_channels)
     for mixture in net.mixtures:
         width = mixture.channels // partial_channels
-        mixture.set_partial(partial_channels)
+        mixture.partial = partial_channels
         for layers in mixture.children():
             _set_width(layers, width, generator, optimizer)
     net.partial_channels = partial_channels

@@ -169,8 +169,8 @@ class BoundOptions:
     """The options of bounds, which all kinds of search have. config.json has those that are given."""
 
     max_parameters: Annotated[float | None, Range(above=0), Form("NUMBER"), IF_GIVEN] = None
-    """Largest number of trainable parameters: only networks within this bound are found, and regret is relative to
-    the best of them (docs/bounds.md). Default: no bound."""
+    """Largest number of trainable parameters: only networks within this bound are considered, and regret is relative
+    to the best of them (docs/bounds.md). Default: no bound."""
     max_flops: Annotated[float | None, Range(above=0), Form("NUMBER"), IF_GIVEN] = None
     """Largest number of FLOPs, as the benchmark counts them. Default: no bound."""
     max: Annotated[str | None, Form("COLUMN=VALUE", repeats=True), IF_GIVEN] = None

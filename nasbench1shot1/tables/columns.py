@@ -254,3 +254,13 @@ def partly_text(flags: Iterable[bool]) -> str:
     """Return whether values are "measured", "predicted" or "partly predicted", given a flag for each measured one."""
     found = set(map(bool, flags))
     return PARTLY_PREDICTED if len(found) > 1 else source_text(True in found)
+
+
+def counted_source(measured: int, values: int) -> str:
+    """Return `partly_text` of a number of values, and how many are measured if only some are.
+
+    Without values, the text is "not in the table".
+    """
+    if not 0 < measured < values:
+        return source_text(measured / values if values else math.nan)
+    return f"{PARTLY_PREDICTED}: {measured:,} of {values:,} values are measured"

@@ -159,23 +159,33 @@ def read_architectures(frame: "pandas.DataFrame", space: SearchSpace) -> list[Ar
 
 
 def _architecture_columns(frame: "pandas.DataFrame", space: SearchSpace) -> tuple[str, ...]:
-    """Return the column of architectures, or the column of each hyperparameter.
-
-    A hyperparameter's column has its own name, or the name of an objective's choice, which is an identifier.
-    """
+    """Return the column of architectures, or the column of each hyperparameter, as far as it is in the frame."""
     if ARCHITECTURE in frame:
         return (ARCHITECTURE,)
-    originals = list(space.configuration_space())
-    renamed = zip(originals, identifiers(dict.fromkeys(originals)), strict=True)
-    names = [name if name in frame or other not in frame else other for name, other in renamed]
-    if lacking := [name for name in names if name not in frame]:
+    columns = _columns_of_choices(frame, space)
+    choices = values_of_hyperparameters(space.configuration_space())
+    names = tuple(name for name in columns.values() if name in frame)
+    lacking = [columns[name] for name, of in choices.items() if columns[name] not in frame and not _is_fixed(of)]
+    if lacking or not names:
         if likely := similar_name(ARCHITECTURE, frame.columns, ("arch",)):
             raise InvalidInputError(f"the column '{shorten(likely)}' is probably '{ARCHITECTURE}': rename it")
         raise InvalidInputError(
             f"the column '{ARCHITECTURE}' is missing: add it, or a column for each hyperparameter of {space.name} "
-            f"(missing: {', '.join(lacking)})"
+            f"(missing: {', '.join(lacking or columns.values())})"
         )
-    return tuple(names)
+    return names
+
+
+def _columns_of_choices(frame: "pandas.DataFrame", space: SearchSpace) -> dict[str, str]:
+    """Return the column of each hyperparameter: its own name, or the name of an objective's choice, an identifier."""
+    originals = list(space.configuration_space())
+    renamed = zip(originals, identifiers(dict.fromkeys(originals)), strict=True)
+    return {name: name if name in frame or other not in frame else other for name, other in renamed}
+
+
+def _is_fixed(choices: Mapping[str, Any] | None) -> bool:
+    """Return whether a hyperparameter has a single value. Some optimizers refuse it, so their files lack it."""
+    return choices is not None and len(choices) == 1
 
 
 def _rows(
@@ -208,8 +218,11 @@ def _grouped(
         found = [_architecture(space, value, int(at)) for value, at in zip(values[ARCHITECTURE], first, strict=True)]
     else:
         choices = values_of_hyperparameters(space.configuration_space())
+        columns = _columns_of_choices(frame, space)
+        fixed = {name: next(iter(of.values())) for name, of in choices.items() if of and columns[name] not in frame}
+        given = {name: choices[name] for name in choices if name not in fixed}
         picked = [dict(zip(named, of_row, strict=True)) for of_row in zip(*values.values(), strict=True)]
-        found = [_configured(space, choices, one, int(at)) for one, at in zip(picked, first, strict=True)]
+        found = [_configured(space, given, fixed, one, int(at)) for one, at in zip(picked, first, strict=True)]
     return groups, found
 
 
@@ -222,10 +235,17 @@ def _architecture(space: SearchSpace, value: Any, place: int) -> Architecture:
 
 
 def _configured(
-    space: SearchSpace, choices: Mapping[str, Mapping[str, Any] | None], given: Mapping[str, Any], place: int
+    space: SearchSpace,
+    choices: Mapping[str, Mapping[str, Any] | None],
+    fixed: Mapping[str, Any],
+    given: Mapping[str, Any],
+    place: int,
 ) -> Architecture:
-    """Return the architecture of one row's hyperparameters, in the order of `choices`; an inactive one has no value."""
-    values: dict[str, Any] = {}
+    """Return the architecture of one row's hyperparameters, in the order of `choices`, and of the `fixed` ones.
+
+    An inactive hyperparameter has no value.
+    """
+    values = dict(fixed)
     for original, (name, value) in zip(choices, given.items(), strict=True):
         if value is None:
             continue

@@ -58,16 +58,12 @@ def import_table(
     file, out = as_path(file, "file"), as_path(out, "out")
     source = Source.from_path(file, form)
     check_target(out)
-    source.benchmark, source.scratch = benchmark, _existing(out.absolute().parent)
+    parents = out.absolute().parents
+    source.benchmark, source.scratch = benchmark, next(folder for folder in parents if folder.is_dir())
     columns, meta = source.format.read(source, epochs, report, progress)
     source.check_benchmark(benchmark_of(meta))
     progress("indexing and writing", None)
     return write_table(out, columns, meta)
-
-
-def _existing(folder: Path) -> Path:
-    """Return the folder, or the closest existing one above it."""
-    return next(one for one in (folder, *folder.parents) if one.is_dir())
 
 
 def check_own_name(file: Path, out: Path, form: FileFormat | None = None, overwrite: bool = False) -> None:

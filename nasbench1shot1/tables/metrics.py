@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from nasbench1shot1.ground.errors import OutOfDomainError, unknown_name
 from nasbench1shot1.ground.text import counted
+from nasbench1shot1.ground.values import are_equal
 from nasbench1shot1.tables.columns import STANDARD, Column, Moment
 from nasbench1shot1.tables.description import fidelity
 from nasbench1shot1.tables.folder import Metric, TableFolder
@@ -22,7 +23,8 @@ class Metrics:
     """The result of `Table.query`: Python numbers for one architecture, arrays for a sequence of N.
 
     Each value is read from the table on first access; arrays are read-only. With run="all", metrics with repeats have a
-    last axis of repeats, in `is_measured`, too. Pickling reads all values.
+    last axis of repeats, in `is_measured`, too. Pickling reads all values. Results are equal if they answer the same
+    query about the same networks of the same table, also if repeats were drawn at random.
 
     Any metric of the table is an attribute and an item: `metrics.latency_edgegpu` or `metrics["latency_edgegpu"]`.
     Standard metrics that the table lacks are NaN.
@@ -252,6 +254,15 @@ class Metrics:
     def __delattr__(self, name: str) -> None:
         raise FrozenInstanceError(f"cannot delete field '{name}'")
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Metrics):
+            return NotImplemented
+        queries = ((getattr(self, name), getattr(other, name)) for name in ("hash", *_QUERY))
+        return self is other or all(are_equal(own, others) for own, others in queries)
+
+    def __hash__(self) -> int:
+        return hash((self.table_id, self.dataset, self.epochs, self.budget, self.hash))
+
     def __getstate__(self) -> dict[str, Any]:
         known = self._known()
         read = {name: getattr(self, name) for name in (*_QUERY, *_OTHERS, *known, "_abouts", "_elsewhere")}
@@ -293,8 +304,8 @@ class Metrics:
 
 _MOST_OTHERS = 5
 """Number of metrics besides the standard ones in a `repr`."""
-_QUERY = ("epochs", "budget", "dataset", "table_id", "_repeat")
-"""What a pickled result keeps of its query."""
+_QUERY = ("epochs", "budget", "dataset", "table_id", "_repeat", "_is_drawn", "_moment")
+"""What a pickled result keeps of its query; results of equal queries are equal."""
 _WITHOUT_BUDGETS = ("trainable_parameters", "flops")
 """Standard metrics that have a single value, whatever the budget and the repeat."""
 

@@ -1,6 +1,6 @@
 """References: sets of networks whose best network defines zero regret, and the networks of a space that a table has."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -14,7 +14,7 @@ from nasbench1shot1.tables.bounds import Bounds, Limit, not_a_cost_error
 from nasbench1shot1.tables.columns import STANDARD, Column, Moment
 from nasbench1shot1.tables.description import MEMBER, benchmark_of
 from nasbench1shot1.tables.folder import TableFolder
-from nasbench1shot1.tables.keys import RowKeys
+from nasbench1shot1.tables.keys import Item, RowKeys
 from nasbench1shot1.tables.stored_columns import Rows
 
 Reference = Literal["present"]
@@ -39,6 +39,10 @@ class Coverage:
 
     def __post_init__(self) -> None:
         self.rows.flags.writeable = False  # callers of `Table.members` share the array
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Make the rows read-only again after pickling or copying, which make them writable."""
+        return Coverage, (self.space, self.rows, self.networks)
 
     @property
     def missing(self) -> int:
@@ -125,7 +129,8 @@ class References:
         self._names = tuple(dict.fromkeys((*folder.meta["spaces"], self.whole, *keys.PARTS, *self._chosen)))
         self._best: dict[tuple[Hashable, str, int, str, Bounds | None], int] = {}
         self._allowed: dict[Bounds, NDArray[np.bool_]] = {}
-        self._spaces: dict[int, tuple[SearchSpace, Coverage]] = {}
+        self._is_member: dict[str, NDArray[np.bool_]] = {}
+        self._spaces: list[tuple[SearchSpace, Coverage]] = []
         self._whole_spaces: set[str] = set()
 
     def members(self, reference: ReferenceSet) -> Rows:
@@ -145,13 +150,23 @@ class References:
 
     def coverage(self, space: SearchSpace) -> Coverage:
         """Return which networks of a space the table has, computed once per space; raises InvalidInputError."""
-        if id(space) not in self._spaces:  # not space.id, which a redefined space in a notebook may share
-            try:
-                found = coverage(space, self._folder, self._keys)
-            except InvalidInputError as error:
-                raise unsupported_space_error(space, self._id) from error
-            self._spaces[id(space)] = space, found
-        return self._spaces[id(space)][1]
+        return self._covered(space)[1]
+
+    def _covered(self, space: SearchSpace) -> tuple[SearchSpace, Coverage]:
+        """Return the first known space that equals a space, and its coverage.
+
+        Equality does not rely on `space.id`, which a redefined space in a notebook may share. A user's space may be
+        unhashable, so spaces are not keys.
+        """
+        for known in self._spaces:
+            if known[0] == space:
+                return known
+        try:
+            found = space, coverage(space, self._folder, self._keys)
+        except InvalidInputError as error:
+            raise unsupported_space_error(space, self._id) from error
+        self._spaces.append(found)
+        return found
 
     def complete_coverage(self, space: SearchSpace, has_option: bool = False) -> Coverage:
         """Return the coverage of a space; raises OutOfDomainError if the table lacks some of its networks.
@@ -181,6 +196,27 @@ class References:
                 )
             self._whole_spaces.add(space)
         return space
+
+    def check_members(self, reference: str, items: Sequence[Item], rows: Rows) -> None:
+        """Raise InvalidInputError if the network of an item is not in its own reference.
+
+        Args:
+            reference: a result of `own_reference`.
+            items: the items, for the message.
+            rows: the rows of the items, (N,).
+        """
+        if reference in (self.whole, PRESENT):
+            return
+        if reference not in self._is_member:  # a mask, because a search in 50,000 rows would take longer than a query
+            members = self.members(reference)
+            self._is_member[reference] = np.zeros(len(self._keys.members(self.whole)), bool)
+            self._is_member[reference][members] = True
+        is_member = self._is_member[reference]
+        if not (known := is_member[rows]).all():
+            raise InvalidInputError(
+                f"'{items[int(np.argmin(known))]}' is not one of the {int(is_member.sum()):,} {self._networks} of "
+                f"{reference}: correct the architecture, or the name of its space"
+            )
 
     def _missing(self, space: str) -> int:
         is_benchmark = space in self._keys.SIZES and space not in self._chosen
@@ -221,7 +257,7 @@ class References:
 
     def _named(self, reference: ReferenceSet) -> Hashable:
         if isinstance(reference, SearchSpace):
-            return id(reference)
+            return id(self._covered(reference)[0])
         return PRESENT if _is_present(reference) else self._known(reference)
 
     def compared(
@@ -337,7 +373,9 @@ class References:
             raise OutOfDomainError(f"{lacking}, nor at any other budget: {advice}")
         if about.epochs and epochs not in about.epochs:
             budgets = ", ".join(map(str, about.epochs))
-            raise OutOfDomainError(f"{lacking}, only at {budgets} epochs: use another")
+            raise OutOfDomainError(
+                f"{lacking}, only at {budgets} epochs: give another number of epochs, or use another table"
+            )
         return np.asarray(self._folder.values(key, rows, epochs, "mean"), np.float64)
 
     def regret(self, values: Any, best: Any, metric: str, dataset: str) -> Any:

@@ -27,7 +27,8 @@ def show_table(table: Table) -> None:
     if table.seeds:
         repeats = f"up to {repeats}"
     budget = "budget" if len(table.epochs) - len(table.empty_budgets) == 1 else "budgets"
-    print_to_stdout(f"Table {info['id']}: {rows}, {budget} of {budgets_text(table)} epochs, {repeats} of each")
+    budgets = f"{budget} of {budgets_text(table)} epochs"
+    print_to_stdout(f"Table {info['id']}: {rows}, {budgets}, {repeats} per {network} and budget")
     if table.empty_budgets:
         print_to_stdout(f"No metric has values at {alternatives(table.empty_budgets)} epochs.")
     print_to_stdout(f"Data set{'s' if len(table.datasets) > 1 else ''}: {', '.join(table.datasets)}")
@@ -44,7 +45,7 @@ def show_table(table: Table) -> None:
         screen.add_row(*row)
     print_table(screen, console)
     if others := [name for name, about in info["columns"].items() if "fidelity" in about and "metric" not in about]:
-        print_to_stdout(f"Columns that are not metrics: {', '.join(others)}")
+        print_to_stdout(f"Columns without a metric (keys, encodings, and memberships in spaces): {', '.join(others)}")
     if len(table.datasets) > 1:
         print_to_stdout(
             f"METRIC@DATASET names a cost on one data set, as in {flag('max')} flops@{table.objectives[0].dataset}=1e8."

@@ -5,7 +5,7 @@ import math
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,7 +58,25 @@ def load_table(path: str | Path | None = None) -> "Table":
 
 
 class Table(TableRows):
-    """A table of measured or estimated metrics, with queries and regrets. `TableRows` lists the attributes."""
+    """A table of measured or estimated metrics, with queries and regrets. `TableRows` lists the attributes.
+
+    Two tables are equal if they have the same `id`, and are restricted to the same data sets and spaces (`of_dataset`,
+    `covering`), such as a table and its copy in another process.
+    """
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Table):
+            return NotImplemented
+        return self is other or self._identity == other._identity
+
+    def __hash__(self) -> int:
+        return hash(self.id)
+
+    @property
+    def _identity(self) -> tuple[Any, ...]:
+        known = self._coverage
+        covered = None if known is None else (known.space, known.networks, known.rows.tobytes())
+        return self.id, self.datasets, covered
 
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
         """Let another process open the folder again: columns are copied only if they are in memory."""
@@ -352,6 +370,39 @@ class Table(TableRows):
 
     # Regret ----------------------------------------------------------------------------------------------------
 
+    @overload
+    def regret(
+        self,
+        x: str | Architecture,
+        reference: str | SearchSpace | None = None,
+        split: Literal["test", "validation"] = "test",
+        epochs: int | None = None,
+        dataset: str | None = None,
+        metric: str | None = None,
+        within: GivenBounds | None = None,
+    ) -> float: ...
+    @overload
+    def regret(  # type: ignore[overload-overlap]
+        self,
+        x: Iterable[Item],
+        reference: str | SearchSpace | None = None,
+        split: Literal["test", "validation"] = "test",
+        epochs: int | None = None,
+        dataset: str | None = None,
+        metric: str | None = None,
+        within: GivenBounds | None = None,
+    ) -> NDArray[np.float64]: ...
+    @overload
+    def regret(
+        self,
+        x: object,
+        reference: str | SearchSpace | None = None,
+        split: Literal["test", "validation"] = "test",
+        epochs: int | None = None,
+        dataset: str | None = None,
+        metric: str | None = None,
+        within: GivenBounds | None = None,
+    ) -> float: ...
     def regret(
         self,
         x: Item | Iterable[Item],
@@ -390,8 +441,9 @@ class Table(TableRows):
         Raises:
             OutOfDomainError: a network has no value at the budget, or the table lacks networks of the reference or
                 their values, or no network is within the bounds.
-            InvalidInputError: the reference, split, metric or data set is unknown, a text is not a bound, or neither
-                high nor low values of the metric are better.
+            InvalidInputError: the reference, split, metric or data set is unknown, a text is not a bound, neither high
+                nor low values of the metric are better, or no reference is given and an architecture is not in its
+                own space.
         """
         items = as_list(x)
         rows = self.rows(x if is_item(x) else items)
@@ -407,6 +459,9 @@ class Table(TableRows):
             best: Any = self._references.best_value(reference, metric, epochs, dataset, bounds)
         else:
             own = [self._own_space(item) for item in items]
+            for name in set(own):
+                numbers = [number for number, of in enumerate(own) if of == name]
+                self._references.check_members(name, [items[number] for number in numbers], rows.reshape(-1)[numbers])
             best_of = {name: self._references.best_value(name, metric, epochs, dataset, bounds) for name in set(own)}
             best = np.array([best_of[name] for name in own])
         return to_python(self._references.regret(values, best, metric, dataset).reshape(rows.shape))

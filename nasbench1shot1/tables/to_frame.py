@@ -14,7 +14,8 @@ The frame has these columns, which `from_frame` reads again:
 
 The prefix measured_ can be combined with the other ones, as in measured_curve200_METRIC.
 
-A value that belongs to the network, not to a training, is in all rows of the network.
+A value that belongs to the network, not to a training, is in all rows of the network. A network or a data set without
+any value has one row, which has no values.
 """
 
 import copy
@@ -82,7 +83,7 @@ def table_frame(folder: TableFolder, keys: RowKeys) -> "pandas.DataFrame":
     if len(lonely := np.setdiff1d(np.arange(meta["rows"]), known)):  # networks without any value
         blank = {_ROW: lonely, DATASET: meta["datasets"][0], EPOCHS: meta["epochs"][-1], _REPEAT: 0}
         blocks.append(pandas.DataFrame(blank))
-    frame = pandas.concat([block for block in blocks if len(block)], ignore_index=True)
+    frame = pandas.concat(blocks, ignore_index=True)
     frame = frame.sort_values(_ROW, kind="stable", ignore_index=True)
     texts = np.array([str(keys.architecture(row)) for row in range(meta["rows"])], object)
     frame.insert(0, ARCHITECTURE, texts[frame[_ROW].to_numpy()])
@@ -143,7 +144,10 @@ class _Block:
         self._repeats = max([values[e].shape[1] for _, values in self._values.values() for e in values], default=1)
 
     def frame(self) -> "pandas.DataFrame":
-        """Return the rows with at least one value; the column `_ROW` has the table's rows, `_REPEAT` -1 for means."""
+        """Return the rows with at least one value; the column `_ROW` has the table's rows, `_REPEAT` -1 for means.
+
+        Without any value, one row keeps the name of the data set.
+        """
         import pandas
 
         parts = [self._at(epochs) for epochs in self._epochs]
@@ -151,6 +155,8 @@ class _Block:
         if len(rest := self._rows_of_plain_values(frame[_ROW].to_numpy())):
             alone = pandas.DataFrame({_ROW: rest, EPOCHS: self._full, _REPEAT: 0})
             frame = pandas.concat([frame, alone], ignore_index=True) if len(frame) else alone
+        if frame.empty:
+            frame = pandas.DataFrame({_ROW: [0], EPOCHS: self._full, _REPEAT: 0})
         rows = frame[_ROW].to_numpy()
         for name, stored in self._plain.items():
             frame[name] = np.asarray(stored[rows], np.int64 if stored.dtype.kind in "iu" else np.float64)

@@ -335,10 +335,16 @@ def _neps(file: Path) -> Runs:
                 ARCHITECTURE: parameters.get(ARCHITECTURE),
                 EPOCHS: parameters.get(EPOCHS),
                 SECONDS: clock if has_clock else None,
-                LOSS: float(row["objective_to_minimize"]),
+                LOSS: _first_number(row["objective_to_minimize"]),
             }
         )
     return {"0": found}
+
+
+def _first_number(text: str) -> float:
+    """Return a number, or the first one of a list, which NePS writes if there are several objectives."""
+    numbers = json.loads(text) if text.startswith("[") else [text]
+    return float(numbers[0])
 
 
 def _hpbandster(file: Path) -> Runs:

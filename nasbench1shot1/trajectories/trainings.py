@@ -167,6 +167,14 @@ class Incumbents:
             return mean
         nearest = min(every, key=lambda error: abs(error - training.loss))  # type: ignore[operator]
         if abs(nearest - training.loss) > ROUNDING:
+            if abs(training.loss - self._repeats.worst_error) <= ROUNDING:
+                raise cell_error(
+                    training.place,
+                    LOSS,
+                    f"{training.loss:.6g} is the cost that nb.objective gives proposals outside its bounds, which it "
+                    "does not train: give nb.objective a folder for its record, and read that record, or remove the "
+                    "rows of such proposals",
+                )
             raise cell_error(
                 training.place,
                 LOSS,

@@ -87,9 +87,8 @@ def check_searches(named: str, space: "ConfigurationSpace", fixed: Mapping[str, 
         try:
             check(search_options({**fixed, **values}, varied=tuple(space)))
         except UserError as error:
-            raise InvalidInputError(
-                f"configuration space '{named}' contains {_format_values(values)}: {quote(error)}"
-            ) from error
+            listed = ", ".join(f"{name} {value}" for name, value in values.items())
+            raise InvalidInputError(f"configuration space '{named}' contains {listed}: {quote(error)}") from error
 
 
 def with_defaults(space: "ConfigurationSpace", defaults: Mapping[str, Any]) -> "ConfigurationSpace":
@@ -227,7 +226,3 @@ def _ends(hyperparameter: Any) -> list[Any]:
     if hasattr(hyperparameter, "lower"):
         return [hyperparameter.lower, hyperparameter.upper]
     return [hyperparameter.value]
-
-
-def _format_values(values: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name} {value}" for name, value in values.items())

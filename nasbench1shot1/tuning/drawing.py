@@ -14,11 +14,13 @@ from nasbench1shot1.display.marked_networks import draw_marked
 from nasbench1shot1.display.style import AnyStyle, tone
 from nasbench1shot1.evaluator import Baseline
 from nasbench1shot1.ground.text import counted
-from nasbench1shot1.one_shot_search.regret_curve import draw_largest
+from nasbench1shot1.one_shot_search.captions import shrunk_text
+from nasbench1shot1.one_shot_search.regret_curve import baseline_of, draw_largest
 from nasbench1shot1.reference_points import Asked, marked_regrets
 from nasbench1shot1.registry import search_space
+from nasbench1shot1.tables.columns import counted_source
 from nasbench1shot1.tuning.options import TUNERS
-from nasbench1shot1.tuning.record import Study, are_timed, best, costs_of, size_text
+from nasbench1shot1.tuning.record import Study, are_timed, best, costs_of, measured_values, size_text
 
 if TYPE_CHECKING:
     from nasbench1shot1.display.axes import Axes, Figure
@@ -49,13 +51,12 @@ def trajectory_figure(
         mark: networks whose test regret is a horizontal line (`reference_points.reference_points`). Default: none.
     """
     with Canvas(panel=(7.2, 4.0), style=style) as canvas:
-        axes, baseline = (
-            draw_trajectory(lines, canvas.axes[0], study.config["optimizer"], guide=study.guide),
-            _baseline(study, table),
-        )
+        config, space = study.config, search_space(study.config["space"]).name
+        axes = draw_trajectory(lines, canvas.axes[0], config["optimizer"], guide=study.guide)
+        baseline = baseline_of(study.baseline, config, table, space)
         regrets = marked_regrets(mark, table, study)
         start_at_zero(draw_marked(draw_largest(baseline, axes), regrets.levels()))
-        caption = trajectory_caption(study, table, baseline, regrets.note)
+        caption = trajectory_caption(study, lines, table, baseline, regrets.note)
         return canvas.finish(trajectory_title(study, lines), caption, legend=True)
 
 
@@ -68,29 +69,38 @@ def trajectory_title(study: Study, lines: Sequence[Mapping[str, Any]]) -> str:
     )
 
 
-def trajectory_caption(study: Study, table: "Table | None", baseline: Baseline | None, note: str = "") -> str:
+def trajectory_caption(
+    study: Study,
+    lines: Sequence[Mapping[str, Any]],
+    table: "Table | None",
+    baseline: Baseline | None,
+    note: str = "",
+) -> str:
     """Return the text below a figure of a study, with a further note.
 
     Args:
         study: the study.
+        lines: its observations, with the errors and regrets of the table.
         table: the table behind the regrets. None: the recorded table, which is not available.
         baseline: the bounds of the study and their baseline.
         note: a further line.
     """
     about = [f"table {study.config['table_id']}"]
     if table is not None:
-        objective = table.objective(study.config["dataset"])
-        provenance = table.about(objective.test_metric, objective.test).provenance
-        about = [f"table {table.id}: test errors {provenance}", table.fidelity()]
+        about = [f"table {table.id}; {_sources(study, lines, table)}", table.fidelity()]
     return "\n".join(filter(None, [*about, study.guide_sentence, baseline.sentence if baseline else "", note]))
 
 
-def _baseline(study: Study, table: "Table") -> Baseline | None:
-    """Return the baseline of a study on a table: the recorded one, unless the study had another table."""
-    if study.baseline is None or study.config["table_id"] == table.id:
-        return study.baseline
-    space = search_space(study.config["space"]).name
-    return Baseline.of(space, table, study.baseline.bounds, study.config["dataset"])
+def _sources(study: Study, lines: Sequence[Mapping[str, Any]], table: "Table") -> str:
+    """Return how many of the drawn regrets are measured: test regrets of the best observations, and regrets of all."""
+    incumbents = [of for number in range(1, len(lines) + 1) if (of := best(lines[:number])) is not None]
+    every_best = list({of["number"]: of for of in incumbents}.values())
+    guided, texts = "validation regrets" if study.guide == "validation" else f"{study.guide} regrets (objective)", []
+    for name, split, drawn in (("test regrets", "test", every_best), (guided, "validation", lines)):
+        known = [line for line in drawn if line[f"{split}_regret"] is not None]
+        measured = sum(measured_values(study, line, table)[f"{split}_measured"] for line in known)
+        texts.append(f"{name}: {counted_source(measured, len(known))}")
+    return "; ".join(texts)
 
 
 def draw_trajectory(
@@ -155,4 +165,4 @@ def _scale(study: Study) -> str:
     shared, config = study.shared_options, study.config
     size = size_text(shared)
     images = f"{config['weight_images']:,} + {config['architecture_images']:,} images of {shared['images']}"
-    return f"{shared['scale']} scale: {size}, {images}, preset {shared['preset']}"
+    return f"{shared['scale']} scale: {size}, {images}{shrunk_text(shared)}, preset {shared['preset']}"

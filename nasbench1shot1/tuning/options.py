@@ -6,9 +6,9 @@ from typing import Annotated, Any, Literal
 
 from nasbench1shot1.ground.errors import InvalidInputError, option, unknown_name
 from nasbench1shot1.one_shot_search.options import (
+    METHODS,
     SearchConfig,
     SearchOptions,
-    check_options,
     search_options,
     threads_per_search,
 )
@@ -165,7 +165,7 @@ def study_options(given: Mapping[str, Any], workers: int = 1, tuned: Collection[
 def _check_known(method: str, names: Iterable[str]) -> None:
     """Raise InvalidInputError for an option that neither studies nor searches with the optimizer have."""
     own = optimizer(method)
-    check_options(own, names)
+    METHODS.check_options(own, names)
     searches = {*option_names(SearchConfig), *option_names(own.Hyperparameters)} - set(SET_BY_THE_STUDY)
     for name in names:
         if name not in searches:

@@ -1,28 +1,34 @@
 """The record of a study: its configurations, and an observation for each search that ended."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from copy import deepcopy
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nasbench1shot1.evaluator import BOUNDS, Baseline
+from nasbench1shot1.architecture import Architecture
+from nasbench1shot1.evaluator import BOUNDS, Baseline, Judge
 from nasbench1shot1.ground.errors import UserError
 from nasbench1shot1.ground.text import counted, percent
+from nasbench1shot1.ground.values import copied_property
 from nasbench1shot1.one_shot_search.options import FACTS as SEARCH_FACTS
+from nasbench1shot1.one_shot_search.options import SearchConfig
 from nasbench1shot1.one_shot_search.record import Run, open_search, with_source
 from nasbench1shot1.proposers.configurations import ConfigurationId, format_id, parse_id
 from nasbench1shot1.runs.folder import CONFIG, CONFIG_SPACE, SUBMISSIONS, damaged_file_error
 from nasbench1shot1.runs.options import recorded_options
-from nasbench1shot1.runs.record import RunRecord
+from nasbench1shot1.runs.record import ObjectOf, RunRecord
 from nasbench1shot1.runs.writer import RunWriter
-from nasbench1shot1.tuning.config_spaces import read_config_space
-from nasbench1shot1.tuning.options import TuningOptions
+from nasbench1shot1.tuning.config_spaces import NOT_TUNABLE, read_config_space
+from nasbench1shot1.tuning.options import SET_BY_THE_STUDY, TuningOptions
 from nasbench1shot1.tuning.submissions import Submission, read_submissions
 
 if TYPE_CHECKING:
     import pandas
     from ConfigSpace import ConfigurationSpace
+
+    from nasbench1shot1.tables.table import Table
 
 TRAJECTORY, CONFIGS, RESULTS = "trajectory.png", "configs.json", "results.json"
 SEARCH_OPTIONS = "search_options"
@@ -54,6 +60,13 @@ OF_AN_OBSERVATION = (
     "number", "configuration_id", "budget", "loss", "architecture", "table_validation_error", "table_test_error",
     "validation_regret", "test_regret", "folder",
 )  # fmt: skip
+BEST = ObjectOf(
+    fields=(*((name, FIELDS[name]) for name in OF_AN_OBSERVATION), ("loss", float), ("configuration", dict)),
+    is_optional=True,
+)
+"""The type of an observation in summary.json; null if all searches diverged."""
+MEASURED = ("validation_measured", "test_measured")
+"""Further fields of an observation in summary.json: whether the table's values are measured."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -68,10 +81,18 @@ class Study(RunRecord):
     KIND, COMMAND, FIELDS, OPTIONS = "tuning", "tune", FIELDS, TuningOptions
     FACTS = {SEARCH_OPTIONS: dict, **SEARCH_FACTS}  # noqa: RUF012
 
+    SUMMARISED = {"observations": int, "diverged": int, "best": BEST, "best_at_maximum": BEST}  # noqa: RUF012
     PICTURE, HAS_CHECKPOINTS = TRAJECTORY, False
     FILES = (CONFIG_SPACE, SUBMISSIONS, CONFIGS, RESULTS, TRAJECTORY)
     DRAWING = "nasbench1shot1.experiments.run_drawing:draw_regret"
     SHOWN = ("tuner", "iterations", "min_budget", "max_budget", "eta")
+
+    def check_config(self) -> None:
+        """See `RunRecord`; the options that all searches share must be readable, too, except hyperparameters."""
+        super().check_config()
+        tunable = [field for field in fields(SearchConfig) if field.name not in NOT_TUNABLE - {*SET_BY_THE_STUDY}]
+        usual = {field.name: field.default for field in tunable}
+        recorded_options(SearchConfig, {**usual, **self.shared_options}, self.folder / CONFIG)
 
     def _picture_format(self) -> Any:
         return self.shared_options["format"]
@@ -152,7 +173,8 @@ class Study(RunRecord):
     @property
     def shared_options(self) -> dict[str, Any]:
         """The options of every search, except its hyperparameters, its epochs and the options of the study."""
-        return dict(self.config[SEARCH_OPTIONS])
+        shared: dict[str, Any] = self.config[SEARCH_OPTIONS]
+        return shared
 
     @property
     def search_config(self) -> dict[str, Any]:
@@ -160,19 +182,29 @@ class Study(RunRecord):
         own = {name: value for name, value in self.config.items() if name != SEARCH_OPTIONS}
         return {**own, **self.shared_options}
 
-    @cached_property
+    @property
     def config_space(self) -> "ConfigurationSpace":
-        """The hyperparameters and their ranges, as a ConfigSpace space."""
+        """The hyperparameters and their ranges, as a new ConfigSpace space."""
+        return deepcopy(self._config_space)
+
+    @cached_property
+    def _config_space(self) -> "ConfigurationSpace":
         return read_config_space(self.folder / CONFIG_SPACE)
 
-    @cached_property
+    @property
     def submissions(self) -> list[Submission]:
-        """All submitted trials, in order; raises DamagedFileError if their record is damaged."""
-        return read_submissions(self.folder / SUBMISSIONS)
+        """All submitted trials, in order, as new objects; raises DamagedFileError if their record is damaged."""
+        return [replace(of, configuration=dict(of.configuration)) for of in self._submissions]
 
     @cached_property
+    def _submissions(self) -> list[Submission]:
+        return read_submissions(self.folder / SUBMISSIONS)
+
+    @copied_property
     def configurations(self) -> dict[str, dict[str, Any]]:
-        """The active hyperparameters of every proposed configuration, by its id; in order of proposal.
+        """The active hyperparameters of every proposed configuration, by its id, in new dictionaries.
+
+        Configurations are in the order of their proposal.
 
         Raises DamagedFileError if the record of the submissions is damaged.
         """
@@ -180,9 +212,12 @@ class Study(RunRecord):
 
     def configuration(self, identity: str) -> dict[str, Any]:
         """Return the active hyperparameters of a configuration; raises DamagedFileError if it is not recorded."""
-        if identity not in self.configurations:
+        return self._configuration_in(self.configurations, identity)
+
+    def _configuration_in(self, known: Mapping[str, dict[str, Any]], identity: str) -> dict[str, Any]:
+        if identity not in known:
             raise damaged_file_error(self.folder / SUBMISSIONS, f"it lacks the configuration {identity}")
-        return self.configurations[identity]
+        return known[identity]
 
     @property
     def observations(self) -> "pandas.DataFrame":
@@ -192,8 +227,8 @@ class Study(RunRecord):
         """
         import pandas
 
-        frame, names = self.metrics, list(self.config_space)
-        rows = [self.configuration(identity) for identity in frame["configuration_id"]]
+        frame, names, known = self.metrics, list(self._config_space), self.configurations
+        rows = [self._configuration_in(known, identity) for identity in frame["configuration_id"]]
         return pandas.concat([frame, pandas.DataFrame(rows, columns=names, index=frame.index)], axis=1)
 
     def to_frame(self) -> "pandas.DataFrame":
@@ -255,7 +290,19 @@ def costs_of(lines: Sequence[Mapping[str, Any]]) -> list[float]:
     ]
 
 
-def summarise(study: Study, lines: Sequence[Mapping[str, Any]], table_id: str) -> dict[str, Any]:
+def measured_values(study: Study, line: Mapping[str, Any], table: "Table") -> dict[str, bool]:
+    """Return for an observation whether its values in a table are measured: the fields `MEASURED`.
+
+    The fields of a diverged search are False. Raises OutOfDomainError if the table lacks the architecture.
+    """
+    if line["architecture"] is None:
+        return dict.fromkeys(MEASURED, False)
+    judge = Judge.from_config(study.config, study.folder / CONFIG)
+    found = judge.score(Architecture.parse(line["architecture"]), table)
+    return {name: getattr(found, name) for name in MEASURED}
+
+
+def summarise(study: Study, lines: Sequence[Mapping[str, Any]], table: "Table") -> dict[str, Any]:
     """Return the summary of a study whose searches have all ended.
 
     `best` is the observation with the lowest loss over all budgets; `equally_good` counts the observations with that
@@ -265,7 +312,7 @@ def summarise(study: Study, lines: Sequence[Mapping[str, Any]], table_id: str) -
     Args:
         study: the study.
         lines: its observations, with the errors and regrets of a table.
-        table_id: the id of that table.
+        table: that table.
     """
     found = best(lines)
     lowest = found["loss"] if found else None
@@ -273,7 +320,7 @@ def summarise(study: Study, lines: Sequence[Mapping[str, Any]], table_id: str) -
     return {
         **{name: study.config[name] for name in FROM_CONFIG},
         **({"objective": study.config["objective"]} if study.config.get("objective") else {}),
-        "table_id": table_id,
+        "table_id": table.id,
         **({BOUNDS: study.config[BOUNDS]} if BOUNDS in study.config else {}),
         "observations": len(lines),
         "diverged": sum(line["loss"] is None for line in lines),
@@ -282,13 +329,14 @@ def summarise(study: Study, lines: Sequence[Mapping[str, Any]], table_id: str) -
         "simulated_seconds": sum(costs_of(lines)) if are_timed(lines) else None,
         "seconds": max((line["finished"] for line in lines), default=0.0),
         "equally_good": sum(line["loss"] is not None and line["loss"] == lowest for line in lines),
-        "best": _describe(study, found),
-        "best_at_maximum": _describe(study, best([line for line in lines if line["budget"] == largest])),
+        "best": _describe(study, found, table),
+        "best_at_maximum": _describe(study, best([line for line in lines if line["budget"] == largest]), table),
     }
 
 
-def _describe(study: Study, line: Mapping[str, Any] | None) -> dict[str, Any] | None:
+def _describe(study: Study, line: Mapping[str, Any] | None, table: "Table") -> dict[str, Any] | None:
     if line is None:
         return None
     configuration = study.configuration(line["configuration_id"])
-    return {**{name: line[name] for name in OF_AN_OBSERVATION}, "configuration": configuration}
+    found = {name: line[name] for name in OF_AN_OBSERVATION}
+    return {**found, **measured_values(study, line, table), "configuration": configuration}

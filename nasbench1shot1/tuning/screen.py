@@ -15,6 +15,8 @@ from nasbench1shot1.ground.files import PictureFormat, picture_name
 from nasbench1shot1.ground.text import counted, duration, line_printer, percent
 from nasbench1shot1.images.data_sets import CIFAR10
 from nasbench1shot1.jobs.pool import WorkerOptions
+from nasbench1shot1.one_shot_search.captions import shrunk_text
+from nasbench1shot1.one_shot_search.record import with_source
 from nasbench1shot1.proposers.brackets import Brackets, BracketState
 from nasbench1shot1.proposers.configurations import observations_of_model
 from nasbench1shot1.tuning.config_spaces import to_json
@@ -179,8 +181,9 @@ def announce(
     print_line(f"{on_cluster if workers.scheduler else at_once}; each search on {where}")
     size = size_text(shared)
     halves = f"{config['weight_images']:,} + {config['architecture_images']:,} of {shared['images']}"
-    bundled = f" (bundled; CIFAR-10 has {CIFAR10.training_images:,})" if shared["images"] == "cifar10-sample" else ""
-    print_line(f"{shared['scale']} scale: {size}; preset {shared['preset']}; images: {halves}{bundled}")
+    note = f" (bundled; CIFAR-10 has {CIFAR10.training_images:,})" if shared["images"] == "cifar10-sample" else ""
+    note += f",{shrunk}" if (shrunk := shrunk_text(shared)) else ""
+    print_line(f"{shared['scale']} scale: {size}; preset {shared['preset']}; images: {halves}{note}")
     print_line(f"Objective: {study.guide} error in the table {table.id}, {_repeat(config['repeat'])}")
     for sentence in filter(None, (study.guide_sentence, study.baseline.sentence if study.baseline else "")):
         print_line(sentence)
@@ -204,7 +207,8 @@ def show_result(
         if (others := summary["equally_good"] - 1) > 0:
             print_line(f"{counted(others, 'later search')} reached the same {guide} error.")
         print_line(f"Its architecture after {counted(best_found['budget'], 'epoch')}: '{best_found['architecture']}'")
-        error, regret = percent(best_found["table_validation_error"]), percent(best_found["test_regret"])
+        error = with_source(best_found["table_validation_error"], best_found["validation_measured"])
+        regret = with_source(best_found["test_regret"], best_found["test_measured"])
         print_line(f"{guide.capitalize()} error {error}, test regret {regret}")
     print_line(f"Record: {folder}; picture: {folder / picture_name(TRAJECTORY, format)}")
 

@@ -19,12 +19,10 @@ from nasbench1shot1.runs.folder import METRICS, SUBMISSIONS, as_json_line, damag
 from nasbench1shot1.tuning.trials import Key, RecordedObservation
 
 ATTEMPTS = "attempts.jsonl"
-FIELDS = ("number", "configuration_id", "budget", "configuration", "model_based", "after", "submitted")
-"""Fields of a line of submissions.jsonl; `submitted` is in seconds on the study's clock."""
 TYPES = {
     "number": int, "configuration_id": str, "budget": int, "configuration": dict, "model_based": bool, "after": int,
 }  # fmt: skip
-"""The types of fields."""
+"""The types of the fields of a line of submissions.jsonl, besides `submitted`, seconds on the study's clock."""
 
 
 @dataclass(frozen=True)
@@ -52,16 +50,15 @@ class Submission:
 
     def as_line(self, number: int) -> dict[str, Any]:
         """Return the submission as a line of submissions.jsonl."""
-        values = (
-            number,
-            format_id(self.configuration_id),
-            self.epochs,
-            to_python_scalars(self.configuration),
-            self.model_based,
-            self.after,
-            self.submitted,
-        )
-        return dict(zip(FIELDS, values, strict=True))
+        return {
+            "number": number,
+            "configuration_id": format_id(self.configuration_id),
+            "budget": self.epochs,
+            "configuration": to_python_scalars(self.configuration),
+            "model_based": self.model_based,
+            "after": self.after,
+            "submitted": self.submitted,
+        }
 
     @classmethod
     def from_line(cls, line: Mapping[str, Any]) -> Self:

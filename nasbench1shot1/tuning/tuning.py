@@ -213,7 +213,11 @@ class StudyKind(Kind[StudyOptions, "ConfigurationSpace", Study, StudyWriter]):
         announce(study, table, brackets, len(lines), self.workers, console)
         with StudyScreen(brackets, lines, console, study.guide) as screen:
             evaluation = StudyEvaluation(study, table, writer, screen)
-            state = StudyState(study.folder, proposer, [_observation(line) for line in lines])
+            observed = [
+                RecordedObservation(parse_id(line["configuration_id"]), line["budget"], line["loss"], line["finished"])
+                for line in lines
+            ]
+            state = StudyState(study.folder, proposer, observed)
             if not state.is_finished:
                 with self.workers.open(shared["device"], shared["threads"], console) as workers:
                     observe_all(state, evaluation, workers)
@@ -221,7 +225,7 @@ class StudyKind(Kind[StudyOptions, "ConfigurationSpace", Study, StudyWriter]):
 
     def summarise(self, run: Study, begun: "Begun[ConfigurationSpace]") -> Mapping[str, Any]:
         """Return the counts and the best searches."""
-        return summarise(run, run.lines, begun.table.id)
+        return summarise(run, run.lines, begun.table)
 
     def present(self, run: Study, begun: "Begun[ConfigurationSpace]", console: "Console") -> None:
         """Draw the trajectory, and print the result."""
@@ -301,11 +305,6 @@ def _check_shared(study: Study, given: Mapping[str, Any]) -> None:
     recorded = {**study.shared_options, **study_settings(study.options, study.options.brackets.budgets[0])}
     resolved = search_options({**recorded, **given}, varied=tuple(study.config_space)).as_dict()
     check_unchanged(study.folder, study.shared_options, {name: resolved[name] for name in given}, ())
-
-
-def _observation(line: Mapping[str, Any]) -> RecordedObservation:
-    """Return what a line of an earlier session observed."""
-    return RecordedObservation(parse_id(line["configuration_id"]), line["budget"], line["loss"], line["finished"])
 
 
 class StudyEvaluation:

@@ -38,5 +38,5 @@ def test_the_page_gives_the_regrets_of_ten_recorded_searches() -> None:
         [row] = [row for row in csv.DictReader(file) if (row["panel"], row["curve"]) == ("s1", "darts")]
     mean, low, high = percent([float(row[f"final_{name}"]) for name in ("mean", "low", "high")])
     assert percent([sum(final) / 10]) == [mean]
-    assert f"Their mean is {mean} % (95 % confidence interval [{low}, {high}])" in PAGE
-    assert f"their regrets range from {percent([min(final)])[0]} to {percent([max(final)])[0]} %" in PAGE
+    assert f"The mean of the ten regrets is {mean} % (95 % confidence interval [{low}, {high}])" in PAGE
+    assert f"they range from {percent([min(final)])[0]} to {percent([max(final)])[0]} %" in PAGE

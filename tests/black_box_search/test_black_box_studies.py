@@ -29,6 +29,7 @@ from nasbench1shot1.black_box_search.drawing import caption, zero_note
 from nasbench1shot1.display.axes import ZERO_NOTE, save_figure
 from nasbench1shot1.display.curves import Pooled, Statistic, pool_values
 from nasbench1shot1.display.style import Spread
+from nasbench1shot1.evaluator import ELSEWHERE
 from nasbench1shot1.ground.text import percent
 from nasbench1shot1.tables.columns import Column
 
@@ -373,8 +374,9 @@ def test_bad_options_are_reported_in_one_sentence_and_leave_no_folder(
         (lambda lines: lines[1].update(repeat=3), "metrics.jsonl"),
         (lambda lines: lines[1].update(incumbents=[]), "incumbent"),
         (lambda lines: lines[1]["incumbents"][0].__setitem__(0, "soon"), "1 incumbent"),
-        (lambda lines: lines[0].update(other_datasets={"cifar100": {}}), "0 other"),
-        (lambda lines: lines[1].update(other_datasets={"cifar100": {}}), "1 other"),
+        (lambda lines: lines[0].update(other_datasets={"cifar100": {}}), "1 other_datasets"),
+        (lambda lines: lines[1].update(other_datasets={"cifar100": {}}), "2 other_datasets"),
+        (lambda lines: lines[1].update(other_datasets={"cifar100": dict.fromkeys(ELSEWHERE)}), "1 other 0"),
         (lambda lines: lines[0].update(test_regret="high"), "test_regret"),
     ],
 )
@@ -385,6 +387,31 @@ def test_damaged_lines_are_refused(tmp_path: Path, change: Any, values: str) -> 
     (made.folder / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     with refuses(nb.DamagedFileError, *values.split()):
         nb.open_run(made.folder).final  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"test_regret": 0.01},
+        {"test_regret": {"mean": 0.01}},
+        {"test_regret": dict.fromkeys(("mean", "std", "median", "min", "max"))},
+        {"mean_evaluations": None},
+        {"measured_test_errors": "all"},
+    ],
+)
+def test_a_damaged_summary_is_refused(tmp_path: Path, changes: dict[str, Any]) -> None:
+    made = study(tmp_path / "made", repeats=2)
+    (made.folder / "summary.json").write_text(json.dumps({**made.summary, **changes}))
+    with refuses(nb.DamagedFileError, made.folder / "summary.json", *changes):
+        nb.open_run(made.folder).result  # noqa: B018
+
+
+def test_a_study_without_a_search_has_no_curve(tmp_path: Path) -> None:
+    made = study(tmp_path / "made", repeats=2)
+    for name in ("summary.json", "metrics.jsonl"):
+        (made.folder / name).unlink()
+    with refuses(nb.InvalidInputError, made.folder):
+        nb.open_run(made.folder).regret_curve()
 
 
 def test_a_finished_study_that_was_changed_is_not_resumed(tmp_path: Path) -> None:

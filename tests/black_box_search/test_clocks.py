@@ -2,6 +2,7 @@
 
 import json
 import math
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,19 @@ def test_searches_differ_only_by_the_order_of_results_with_several_workers(tmp_p
     """Trainings of equal length end in the order in which they began."""
     one, four = (study(tmp_path / str(n), simulated_workers=n) for n in (1, 4))
     assert one.final.drop(columns="repeat").equals(four.final.drop(columns="repeat"))
+
+
+def test_several_simulated_workers_are_on_the_screen_and_in_the_picture(tmp_path: Path) -> None:
+    texts = {}
+    for number in (1, 8):
+        out = StringIO()
+        made = study(tmp_path / str(number), simulated_workers=number, repeats=1, console=Console(file=out, width=200))
+        texts[number] = made, out.getvalue(), regret_figure([made]).caption
+    said = "Simulated workers: 8 (trainings at the same time)."
+    assert said in texts[8][1] and said in texts[8][2]
+    assert "Simulated workers" not in texts[1][1] + texts[1][2]
+    both = regret_figure([texts[1][0], texts[8][0]]).caption
+    assert "Simulated workers: 1 or 8 (trainings at the same time)." in both
 
 
 def test_a_killed_study_continues_with_the_same_clock(tmp_path: Path) -> None:

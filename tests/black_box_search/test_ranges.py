@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import signal
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -83,11 +84,20 @@ def test_the_searches_of_several_processes_read_as_one_study(
     made = study(tmp_path / "study", workers=workers)
     assert_same(nb.open_run(made.folder), whole)
     assert [len(part.lines) for part in made.ranges] == ranges
+    assert [path.parent for path in made.folder.rglob("*.png")] == [made.folder], "only the whole study is drawn"
     for part in made.ranges:
         assert repr(nb.open_run(part.folder)).startswith(f"BlackBoxStudy('{part.folder}': random on s1, seed 0, ")
         assert part.lines == [whole.lines[repeat] for repeat in part.numbers]
     assert repr(made).endswith(repr(whole)[len(f"BlackBoxStudy('{whole.folder}") :])
     assert made._repr_html_().count("<img") == whole._repr_html_().count("<img") == 1
+
+
+def test_a_terminal_shows_what_happens_after_the_last_search(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    screen = Console(file=StringIO(), force_terminal=True, width=100)
+    study(tmp_path / "study", repeats=2, console=screen)
+    shown = screen.file.getvalue()  # type: ignore[attr-defined]
+    assert "searches 2/2, writing summaries" in shown and "drawing regret.png" in shown
 
 
 @pytest.mark.parametrize("workers", [None, 3])

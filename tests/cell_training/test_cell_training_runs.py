@@ -1,12 +1,15 @@
 """Trainings of a cell end to end: record, determinism, format of the result, bad input."""
 
 import json
+import shutil
 from dataclasses import asdict, replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
+from refusals import refuses
 from rich.console import Console
 from tiny_training import CELL, TINY, assert_same_training, train, whole_cifar10, without_seconds, write_images
 
@@ -16,6 +19,7 @@ from nasbench1shot1.cell_training import loop as state_module
 from nasbench1shot1.cell_training.loop import begin, train_step
 from nasbench1shot1.cell_training.record import FIELDS
 from nasbench1shot1.cell_training.training import TrainingKind
+from nasbench1shot1.ground.files import write_json
 from nasbench1shot1.nasbench101.cost import in_nasbench101_numbering, parameter_count
 from nasbench1shot1.nasbench101.network import build_network
 from nasbench1shot1.nasbench101.recipe import CellRecipe, learning_rate
@@ -122,6 +126,17 @@ def test_the_result_has_the_format_of_the_table(trained):
         assert 0 <= value <= images
         assert value == round(value)
     assert repr(load_training(trained.folder)) == repr(trained)
+
+
+@pytest.mark.parametrize(
+    "change", [{"ops": []}, {"ops": [{}] * 7}, {"matrix": [[0, 1], [0, 0]]}, {"cell_hash": "0" * 32}]
+)
+def test_a_damaged_cell_is_refused(trained, tmp_path, change):
+    folder = Path(shutil.copytree(trained.folder, tmp_path / "run"))
+    content = json.loads((folder / "config.json").read_text())
+    write_json(folder / "config.json", {**content, **change})
+    with refuses(nb.DamagedFileError, folder / "config.json"):
+        _ = nb.open_run(folder).network_id
 
 
 def test_training_reduces_the_error(images, tmp_path):

@@ -349,11 +349,36 @@ def test_diverged_trainings_do_not_stop_the_others(images: Path, tmp_path: Path)
 
 def test_a_damaged_group_is_one_sentence(copied: Path) -> None:
     content = json.loads((copied / "trainings.json").read_text())
-    for change in ({"networks": 3}, {"benchmark": "none"}, {"seeds": []}):
+    first, *others = content["networks"]
+    without_architecture = {name: value for name, value in first.items() if name != "architecture"}
+    for change in (
+        {"networks": 3},
+        {"networks": []},
+        {"networks": {"nb201-4711": first}},
+        {"networks": [without_architecture, *others]},
+        {"networks": [{**first, "architecture": 3}, *others]},
+        {"networks": [{**first, "folder": "../elsewhere"}, *others]},
+        {"benchmark": "none"},
+        {"seeds": []},
+        {"seeds": "04"},
+        {"seeds": [0.5]},
+        {"seeds": [-1]},
+        {"seeds": [0, 0]},
+        {"options": [["epochs", 3]]},
+    ):
         (copied / "trainings.json").write_text(json.dumps({**content, **change}))
         with refuses(nb.DamagedFileError, str(copied / "trainings.json")):
             nb.open_run(copied)
     assert read_lines(copied / "nb201-4711" / "seed-0" / "metrics.jsonl")
+
+
+@pytest.mark.parametrize("field", ["dataset", "flops", "test_accuracy", "training_time"])
+def test_a_damaged_summary_of_a_training_is_refused(copied: Path, field: str) -> None:
+    path = copied / "nb201-4711" / "seed-0" / "summary.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), field: {}}))
+    for read in (nb.TrainingGroup.to_frame, nb.TrainingGroup.table):
+        with refuses(nb.DamagedFileError, path, field):
+            read(nb.open_run(copied))
 
 
 def test_row_keys_without_new_tables_say_what_to_implement() -> None:

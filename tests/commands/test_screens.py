@@ -40,6 +40,25 @@ def test_a_query_with_a_budget_of_one_epoch(
         assert capsys.readouterr().out.splitlines()[0].rstrip() == f"{known} {text}"
 
 
+def test_a_query_of_several_data_sets_names_the_option_that_selects_one(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["query", "6111", "--table", "nb201"])
+    last = capsys.readouterr().out.splitlines()[-1]
+    words = last.rstrip(".").split()[-2:]
+    assert words[0] == "--dataset" and words[1] in nb.load_table("nb201").datasets
+    main(["query", "6111", "--table", "nb201", *words])
+    assert "--dataset" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", ["embedded", "nb201"])
+def test_table_info_explains_columns_without_a_metric(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    main(["table", "info", "--table", name])
+    table, heading = nb.load_table(name), "Columns without a metric (keys, encodings, and memberships in spaces): "
+    (shown,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith(heading)]
+    columns = table.description["columns"].items()
+    members = [column for column, about in columns if "metric" not in about and column.startswith("member_")]
+    assert members and set(members) < set(shown.removeprefix(heading).split(", "))
+
+
 def test_table_info_reports_the_number_of_repeats(
     tmp_path: Path, real_cells: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -47,11 +66,15 @@ def test_table_info_reports_the_number_of_repeats(
     import_table(official.write_file(tmp_path / "a.tfrecord", trainings), tmp_path / "a", report=lambda line: None)
     main(["table", "info", "--table", str(tmp_path / "a")])
     first, images, where, *_ = capsys.readouterr().out.splitlines()
-    assert first.endswith("2 cells, budget of 108 epochs, 3 repeats of each")
+    assert first.endswith("2 cells, budget of 108 epochs, 3 repeats per cell and budget")
     assert images == "Data set: cifar10"
     assert where == f"Folder: {tmp_path / 'a'}", "no empty line for a table that lists no space"
     main(["table", "info"])
-    assert capsys.readouterr().out.splitlines()[0].endswith("budgets of 4, 12, 36, 108 epochs, 1 repeat of each")
+    assert (
+        capsys.readouterr()
+        .out.splitlines()[0]
+        .endswith("budgets of 4, 12, 36, 108 epochs, 1 repeat per cell and budget")
+    )
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,8 @@ from rich.console import Console
 
 import nasbench1shot1 as nb
 from nasbench1shot1.experiments.accuracies import PUBLISHED, compare_with_published
-from nasbench1shot1.experiments.black_box_studies import ecdf, final_accuracies, repetitions
+from nasbench1shot1.experiments.reproduction.results.black_box import ecdf, final_accuracies
+from nasbench1shot1.experiments.reproduction.results.trajectories import repetitions
 from nasbench1shot1.experiments.tuning.trajectory import average
 from nasbench1shot1.ground.text import counted
 

@@ -2,10 +2,12 @@
 
 import json
 import re
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 
 import compared_runs as make
+import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
@@ -103,6 +105,43 @@ def test_tables_of_final_regrets_count_the_sources_of_final_regrets(tmp_path):
     assert "final regrets: 50 % measured, else predicted" in page(tmp_path, [first, second])
     row = page(tmp_path, [first]).partition("Final regrets")[2].partition("</table>")[0]
     assert "<td>predicted</td>" in row and "measured" not in row
+
+
+def test_distributions_count_the_drawn_runs_and_name_the_others(tmp_path):
+    group = make.group(tmp_path / "seeds", [(9, 8), (9, 7), (9, 6)], epochs=1)
+    alone = make.search(tmp_path / "alone", (9, 8), optimizer="gdas", finished=False)
+    for run, flag in zip(group.runs, (True, True, False), strict=True):
+        (run.folder / "summary.json").unlink()
+        with_flags(run, [flag, flag])
+    found = compare_tasks([group.folder, with_flags(alone, [False, False])])
+    assert "50 % measured, else predicted" in found.methods_text()
+    figure = distribution_figure(found)
+    assert "(67 % measured, else predicted)." in figure.caption and "50 %" not in figure.caption
+    assert "Not drawn, with fewer than two results: gdas." in figure.caption
+    assert "Not drawn" not in distribution_figure(compare_tasks([group.folder])).caption
+    (line,) = (line for line in figure.axes[0].get_lines() if line.get_label().startswith("darts"))
+    assert line.get_ydata()[0] == 0 and 0 not in line.get_markevery(), "the first point is not a run"
+    assert not line.get_clip_on()
+
+
+def test_a_short_range_of_anytime_regrets_is_called_so(tmp_path):
+    early, late = (make.search(tmp_path / name, (9, 8, 7, 6), optimizer=name) for name in ("darts", "gdas"))
+    found = compare_tasks([early, late], over="simulated-time")
+    assert "small part" not in found.methods_text() + " ".join(found.warnings)
+    comparison = found.tasks["s1"]
+    first, second = comparison.contenders
+    shifts = ((first, np.array([0.0, 10, 20, 3676])), (second, np.array([3672.0, 5e3, 1e5, 2e5])))
+    values = np.array([0.04, 0.03, 0.02, 0.01])
+    moved = [
+        replace(of, repetitions=[replace(of.repetitions[0], at=at, values=values, end=at[-1], holds=False)])
+        for of, at in shifts
+    ]
+    narrow = replace(found, tasks={"s1": replace(comparison, contenders=moved)})
+    said = (
+        "Anytime regrets cover only a small part of the searches: all curves exist only from 3,672 s to 3,676 s, less "
+        "than 0.1 % of the longest one."
+    )
+    assert said in narrow.methods_text() and said in narrow.table().caption and said in narrow.warnings
 
 
 def page(folder: Path, runs: list[Path]) -> str:

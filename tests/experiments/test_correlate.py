@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import shutil
 from contextlib import nullcontext
 from pathlib import Path
@@ -27,6 +28,7 @@ from nasbench1shot1.experiments.correlation.options import default_images
 from nasbench1shot1.experiments.correlation.record import CORRELATIONS, RELIABILITY
 from nasbench1shot1.experiments.correlation.reliability import ImagesNeeded
 from nasbench1shot1.experiments.correlation.screen import show
+from nasbench1shot1.ground.files import write_json
 from nasbench1shot1.one_shot_search.beginning import load_halves
 
 RANKING = {"architectures": 12, "images": 40, "resamples": 5, "threads": 1, "device": "cpu", "budgets": (12, 108)}
@@ -460,6 +462,75 @@ def test_a_report_recomputes_correlations_without_ranking_again(ranking, tmp_pat
     assert {path.name: path.read_bytes() for path in ranking.folder.iterdir()} == before
     fails(command("report", str(ranking.folder), "--table", "nb101-sample", "--out", str(out), cwd=tmp_path))
     assert (out / CORRELATIONS).read_bytes() == before[CORRELATIONS]
+
+
+CSV = {
+    "an empty file": lambda text: "",
+    "another header": lambda text: "a,b\n",
+    "only the header": lambda text: text.splitlines(keepends=True)[0],
+    "a cut number": lambda text: text[:-2],
+    "lost rows": lambda text: re.sub(r"(?m)^3,.*\n", "", text),
+    "another epoch": lambda text: text.replace("\n3,", "\n2,"),
+    "text in place of a number": lambda text: text.replace("\n3,", "\nthree,"),
+    "an infinite number": lambda text: re.sub(r",[^,]*\n$", ",inf\n", text),
+    "a lost number": lambda text: re.sub(r",[^,]*\n$", ",\n", text),
+}
+
+
+@pytest.mark.parametrize("name", [CORRELATIONS, RELIABILITY])
+@pytest.mark.parametrize("damage", CSV.values(), ids=CSV.keys())
+def test_damaged_correlations_are_refused(ranking, tmp_path, name, damage):
+    folder = Path(shutil.copytree(ranking.folder, tmp_path / "ranking"))
+    text = (folder / name).read_text()
+    changed = damage(text)
+    assert changed != text
+    (folder / name).write_text(changed)
+    with refuses(nb.DamagedFileError, folder / name):
+        _ = getattr(nb.open_run(folder), name.removesuffix(".csv"))
+
+
+@pytest.mark.parametrize("column", ["value", "low", "high", "n"])
+def test_correlations_that_differ_from_the_summary_are_refused(ranking, tmp_path, column):
+    folder = Path(shutil.copytree(ranking.folder, tmp_path / "ranking"))
+    frame = ranking.correlations
+    frame[column] += 1
+    frame.to_csv(folder / CORRELATIONS, index=False)
+    with refuses(nb.DamagedFileError, folder / CORRELATIONS, "summary.json"):
+        _ = nb.open_run(folder).correlations
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"epochs": []},
+        {"epochs": {"3": {"spearman_error": 0.5}}},
+        {"epochs": {"3": {"spearman_error": {"value": "0.5", "low": 0.0, "high": 1.0, "n": 3}}}},
+        {"epochs": {}},
+    ],
+)
+def test_a_damaged_summary_of_a_ranking_is_refused(ranking, tmp_path, change):
+    folder = Path(shutil.copytree(ranking.folder, tmp_path / "ranking"))
+    write_json(folder / "summary.json", {**ranking.summary, **change})
+    with refuses(nb.DamagedFileError, folder / "summary.json"):
+        _ = nb.open_run(folder).result
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"evaluated_epochs": []},
+        {"evaluated_epochs": [3, 1]},
+        {"evaluated_epochs": [1, -3]},
+        {"evaluated_epochs": ["1", "3"]},
+        {"weights_sha256": {"1": None}},
+        {"weights_sha256": {"1": 5, "3": None}},
+    ],
+)
+def test_a_damaged_configuration_of_a_ranking_is_refused(ranking, tmp_path, change):
+    folder = Path(shutil.copytree(ranking.folder, tmp_path / "ranking"))
+    write_json(folder / "config.json", {**json.loads((folder / "config.json").read_text()), **change})
+    with refuses(nb.DamagedFileError, folder / "config.json", *change):
+        nb.open_run(folder)
 
 
 def test_a_moved_run_keeps_its_ranking(run, tmp_path):

@@ -146,10 +146,10 @@ def test_a_figure_is_planned_without_images_at_full_scale(nowhere: Path, untimed
 
 
 def test_curves_that_differ_only_in_hyperparameters_are_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    from nasbench1shot1.experiments.reproduction import kinds
+    from nasbench1shot1.one_shot_search import work
 
     counted: list[Any] = []
-    monkeypatch.setattr(kinds, "search_work", lambda options: counted.append(options) or Work(1, Flops(1.0, 2.0)))
+    monkeypatch.setattr(work, "work_of_search", lambda options: counted.append(options) or Work(1, Flops(1.0, 2.0)))
     made = make_plan("figure12", measure=False, only=["darts"], scale="quick", device="cpu")
     assert len(made.rows) == 5 and len(counted) == 1
     assert [row.work.steps for row in made.rows] == [2] * 5  # of two seeds
@@ -164,9 +164,9 @@ def test_curves_that_differ_only_in_hyperparameters_are_counted_once(monkeypatch
 def test_searches_of_equal_pace_take_time_in_proportion_to_their_flops(
     untimed: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from nasbench1shot1.experiments.reproduction import kinds
+    from nasbench1shot1.one_shot_search import work
 
-    monkeypatch.setattr(kinds, "search_work", lambda options: Work(1, Flops(float(options["epochs"]) ** 2, 0.0)))
+    monkeypatch.setattr(work, "work_of_search", lambda options: Work(1, Flops(options.common.epochs**2, 0.0)))
     made = make_plan("longer-searches", only=["darts-s1"], scale="quick", seeds=[0], device="cpu", threads=1)
     assert [row.seconds for row in made.rows] == pytest.approx([5 + 15 * 7200 * ratio**2 for ratio in (1, 2, 4)])
 

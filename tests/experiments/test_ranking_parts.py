@@ -1,6 +1,7 @@
 """Parts of a ranking: probabilities, selection, order, options, true values."""
 
 from itertools import pairwise, product
+from types import SimpleNamespace
 
 import numpy as np
 import pandas
@@ -20,7 +21,14 @@ from nasbench1shot1.experiments.correlation.analysis import (
     logits_of,
     pairings,
 )
-from nasbench1shot1.experiments.correlation.drawing import by_epoch_panel, headline_rows, marked_ranks, scatter_panel
+from nasbench1shot1.experiments.correlation.drawing import (
+    by_epoch_panel,
+    facts_by_budget,
+    headline_rows,
+    marked_ranks,
+    scatter_panel,
+    settings_text,
+)
 from nasbench1shot1.experiments.correlation.evaluation import _block_means, check_preset
 from nasbench1shot1.experiments.correlation.expectation import Expectation, timed_architectures
 from nasbench1shot1.experiments.correlation.options import chosen_epochs, ranking_options, required_reliability, to_text
@@ -137,6 +145,9 @@ def test_numbers_and_sequences_are_converted_to_text():
         "5", "5,10", "4", "1,2", "0,1,2", "all", None,
     ]  # fmt: skip
     assert ranking_options({"budgets": (4, 108), "images": 50}).budgets == "4,108"
+    numbers = np.array([4, 108, 50])
+    found = ranking_options({"budgets": numbers[:2], "images": numbers[2], "architectures": np.array(20)})
+    assert (found.budgets, found.images, found.architectures) == ("4,108", "50", "20")
 
 
 @given(st.lists(st.integers(1, 60), min_size=1, max_size=12, unique=True), st.integers(1, 12))
@@ -213,6 +224,24 @@ def test_each_scope_has_its_own_share_of_measurements():
     frame, _ = correlations(predictions(true, best=best), [Truth(108, "test", true, tenth)], 0, 5)
     rows = frame.query("criterion == 'spearman_error' and n in (4, 40)").set_index("scope")
     assert rows.loc[["all", "top-10%"], "measured"].tolist() == [13 / 40, 1 / 4]
+
+
+def test_the_caption_states_the_source_of_the_true_errors_at_each_drawn_budget():
+    """Only the largest budget has measured test errors, and each budget has its own predictions."""
+    true, nothing, table = np.linspace(0, 1, 20), np.full(20, np.nan), nb.load_table()
+    largest = Truth(108, "test", true, np.where(np.arange(20) < 5, true, np.nan))
+    found = [Truth(4, "validation", true, nothing), Truth(108, "validation", true, nothing), largest]
+    frame, facts = correlations(predictions(true), found, 0, 5)[0], truth_fields(largest, table)
+    config = {"image_count": 40, "batch_norm": "running", "preset": "corrected"}
+    ranking = SimpleNamespace(config=config, options=SimpleNamespace(bounds=None))
+    text = settings_text(ranking, facts_by_budget(frame, ["error", "loss"], facts, table))
+    of_test = f"108 epochs: 25.0 % measured, else predicted ({table.fidelity(108)})."
+    assert "4 epochs: predicted (validation accuracy predicted, held-out Spearman 0.903); 108 epochs: " in text
+    assert text.endswith(of_test) and "held-out Spearman 0.985" in of_test
+    without = settings_text(ranking, facts_by_budget(frame, ["error"], facts, None))
+    assert "4 epochs: predicted; 108 epochs: " in without and without.endswith(of_test)
+    only = settings_text(ranking, facts_by_budget(frame[frame["budget"] == 108], ["error"], facts, table))
+    assert only.endswith(f"True errors: 25.0 % measured, else predicted, table {table.id} ({facts['fidelity']}).")
 
 
 def test_estimates_are_not_measured_even_if_every_network_has_a_measurement():

@@ -20,7 +20,7 @@ from nasbench1shot1.experiments.reproduction.progress import FigureProgress
 from nasbench1shot1.experiments.reproduction.reproducing import reproduce as reproduce_figure
 from nasbench1shot1.experiments.reproduction.reproducing import stem
 from nasbench1shot1.experiments.reproduction.results.base import Results
-from nasbench1shot1.jobs.makespan import makespan
+from nasbench1shot1.jobs.pool import makespan
 from nasbench1shot1.one_shot_search import estimate
 from nasbench1shot1.one_shot_search.beginning import begin
 from nasbench1shot1.one_shot_search.options import search_options

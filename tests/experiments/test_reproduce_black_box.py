@@ -195,7 +195,7 @@ def test_figure_7_draws_the_results_of_its_studies_and_searches_once(tmp_path, h
     named = results.draw(colors={"tries": "red"}, labels=["tries", "climbs"])
     assert [line.get_color() for line in named.axes[1].get_lines()] == ["red", METHODS["local-search"]]
     assert [text.get_text() for text in named.legends[0].get_texts()] == ["tries", "climbs"]
-    quartiles = dataclasses.replace(results, spread="quartiles").as_table()
+    quartiles = dataclasses.replace(results, spread="quartiles").frame
     assert (quartiles["high"] <= frame["high"]).all() and (quartiles["high"] < frame["high"]).any()
     for workers in (pool._ThisMachine, pool._ThisProcess):
         monkeypatch.setattr(workers, "submit", lambda *_: pytest.fail("searched again"))
@@ -268,7 +268,7 @@ def test_figure_8_has_a_row_for_each_comparison(tmp_path, here):
     assert set(frame["panel"]) == {"s1", "s3"} and set(frame["curve"]) == set(only)
     figure, jobs = open_figure("nas101-figure8", only), planned("nas101-figure8", tmp_path, **given)
     results = figure.results(jobs, figure.table(jobs, {}))
-    for (space, curve), own in dataclasses.replace(results, spread="std").as_table().groupby(["panel", "curve"]):
+    for (space, curve), own in dataclasses.replace(results, spread="std").frame.groupby(["panel", "curve"]):
         band = study(tmp_path, f"{space}/{curve}").regret_curve("std", "median")
         assert [own[name].tolist() for name in ("low", "high")] == [band.low.tolist(), band.high.tolist()]
     canvas = results.draw()
@@ -307,7 +307,7 @@ def test_black_box_studies_are_added_to_figures_of_tuned_optimizers(tmp_path):
     (job,) = planned("figure5", tmp_path, scale="quick", only=["s1/gdas"], seeds=[0], device="cpu")
     tune(out=job.folder, **job.options)
     results = figure.results([job], nb.load_table())
-    frame = results.as_table()
+    frame = results.frame
     assert list(dict.fromkeys(frame["curve"])) == ["gdas", "random"]  # this figure has no panel for s2
     own, made = frame[frame["curve"] == "random"], nb.BlackBoxStudy.open(joined[0])
     values = values_at(made.trajectory, own["seconds"])
@@ -322,7 +322,7 @@ def test_black_box_studies_are_added_to_figures_of_tuned_optimizers(tmp_path):
     results.show(Console(file=shown, width=120))
     assert "random" in shown.getvalue()
     other = nb.black_box("random", space="s1", seed=1, out=tmp_path / "seed-1", **quiet).folder
-    twice = open_figure("figure5", ["s1/gdas"], [joined[0], other]).results([job], nb.load_table()).as_table()
+    twice = open_figure("figure5", ["s1/gdas"], [joined[0], other]).results([job], nb.load_table()).frame
     assert set(twice["curve"]) == {"gdas", "random (random-s1)", "random (seed-1)"}
     (other / "summary.json").unlink()
     with pytest.raises(nb.UserError, match="seed-1"):

@@ -167,7 +167,7 @@ def test_every_caption_names_the_band_and_each_spread_has_its_own(finished, tiny
         for spread, figure in drawn.items()
     }
     assert highest["std"] > highest["range"] >= highest["ci"]
-    frames = {spread: replace(results, spread=spread).as_table() for spread in ("std", "range")}
+    frames = {spread: replace(results, spread=spread).frame for spread in ("std", "range")}
     for ends in ("test_regret_low", "test_regret_high"):
         assert (frames["std"][ends] - frames["range"][ends]).abs().max() > 1e-4
     assert frames["std"]["test_regret_std"].equals(frames["range"]["test_regret_std"])
@@ -424,7 +424,7 @@ def test_an_unfinished_part_is_named_in_the_caption(finished, tiny, tmp_path):
     assert "finished so far: 3 of 4 (darts/weight-decay-81e-4 1)" in "\n".join(
         text.get_text() for text in drawn.findobj(Text)
     )
-    assert results.as_table().groupby("curve")["seeds"].first().to_dict() == {
+    assert results.frame.groupby("curve")["seeds"].first().to_dict() == {
         "weight-decay-1e-4": 2,
         "weight-decay-81e-4": 1,
     }

@@ -148,14 +148,14 @@ def test_the_curves_of_a_figure_are_averages_of_its_studies(tmp_path):
     tune(out=jobs[1].folder, **jobs[1].options)
     check_recorded(jobs, {})
     results = figure.results(jobs, load_table())
-    frame = results.as_table()
+    frame = results.frame
     for panel, curve, seeds in (("s1", "darts", (0, 1)), ("s2", "gdas", (0,))):
         own = frame[(frame["panel"] == panel) & (frame["curve"] == curve)].reset_index(drop=True)
         studies = [Study.open(tmp_path / panel / curve / f"seed-{seed}") for seed in seeds]
         expected = average([trajectory(study.observations) for study in studies])
         for name in expected:
             assert np.allclose(own[name], expected[name], equal_nan=True)
-    wide = replace(results, spread="std").as_table().dropna()
+    wide = replace(results, spread="std").frame.dropna()
     assert np.allclose(wide["test_regret_high"] - wide["test_regret_mean"], wide["test_regret_std"])
     starts = [trajectory(Study.open(job.folder).observations).iloc[0] for job in jobs[:3:2]]
     dots = results.further_tables()["defaults"]
@@ -195,7 +195,7 @@ def test_a_figure_on_a_table_without_training_times_is_over_wall_clock_time(tmp_
     untimed = saved(nb.table_from_frame(frame, space=nb.search_space("s1")), tmp_path / "table")
     results = open_figure("figure5", ["s1/gdas"]).results([job], untimed)
     lines = job.record().lines
-    assert results.as_table()["seconds"].max() == pytest.approx(sum(of["finished"] - of["started"] for of in lines))
+    assert results.frame["seconds"].max() == pytest.approx(sum(of["finished"] - of["started"] for of in lines))
     text = " ".join(drawn_text(results).split())
     assert "wall-clock time of the searches (training times are unknown) [s]" in text and "simulated" not in text
     quiet = {"space": "s1", "evaluations": 2, "repeats": 2, "console": Console(quiet=True)}
@@ -220,7 +220,7 @@ def test_figure_16_pools_seeds_and_reports_every_budget(tmp_path):
     for job in jobs:
         tune(out=job.folder, **job.options)
     results = figure.results(jobs, load_table())
-    frame = results.as_table()
+    frame = results.frame
     fanova = frame[frame["evaluator"] == "Optuna's fANOVA"]
     assert fanova.groupby("budget")["value"].sum().tolist() == pytest.approx([1, 1, 1])
     lines = [line for job in jobs for line in job.record().lines]

@@ -84,8 +84,8 @@ def write_study(
     _write_lines(folder / SUBMISSIONS, submissions)
     _write_lines(folder / METRICS, lines)
     if finished:
-        summary = summarise_study(Study.open(folder), lines, FACTS["table_id"])
-        write_json(folder / SUMMARY, {**summary, DIGEST: digest(lines)})
+        summary = summarise_study(Study.open(folder), lines, table())
+        write_json(folder / SUMMARY, {**summary, "table_id": FACTS["table_id"], DIGEST: digest(lines)})
     for line in lines if runs else []:
         _write_run(folder / line["folder"], tuning, line)
     return Study.open(folder)

@@ -26,8 +26,7 @@ from refusals import refuses
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError
 from nasbench1shot1.images import official_files as official_module
 from nasbench1shot1.images.image_set import describe_images, load_images
-from nasbench1shot1.images.official_files import read_official
-from nasbench1shot1.images.pickles import read_python_batch
+from nasbench1shot1.images.official_files import read_data_set, read_python_batch
 from nasbench1shot1.images.sources import import_images
 from nasbench1shot1.images.store import images_folder
 
@@ -59,13 +58,13 @@ def official_tar(pax_headers: dict[str, str] | None = None) -> bytes:
 def test_a_flipped_bit_anywhere_is_refused(compress: Callable[[bytes], bytes], tmp_path: Path) -> None:
     whole, path, rng = compress(official_tar()), tmp_path / "cifar-10-binary.tar.gz", random.Random(0)
     path.write_bytes(whole)
-    read_official(path)
+    read_data_set(path)
     for _ in range(25):
         flipped = bytearray(whole)
         flipped[rng.randrange(HEADER, len(whole))] ^= 1 << rng.randrange(8)
         path.write_bytes(flipped)
         with pytest.raises(DamagedFileError, match="cifar-10-binary"):
-            read_official(path)
+            read_data_set(path)
 
 
 @pytest.mark.usefixtures("small_archives")
@@ -94,14 +93,14 @@ def test_a_flipped_bit_of_the_checksum_itself_is_refused(tmp_path: Path) -> None
 def test_pax_headers_that_break_tarfile_are_refused(header: dict[str, str], tmp_path: Path) -> None:
     (tmp_path / "odd.tar").write_bytes(official_tar(header))
     with pytest.raises(DamagedFileError, match=r"odd\.tar"):
-        read_official(tmp_path / "odd.tar")
+        read_data_set(tmp_path / "odd.tar")
 
 
 @pytest.mark.usefixtures("small_archives")
 def test_changed_tar_headers_give_one_sentence_or_the_same_images(tmp_path: Path) -> None:
     whole, path, rng = official_tar({"comment": "x"}), tmp_path / "odd.tar", random.Random(0)
     path.write_bytes(whole)
-    expected = read_official(path)
+    expected = read_data_set(path).batches
     headers = [place for place in range(0, len(whole), 512) if whole[place + 257 : place + 262] == b"ustar"]
     for _ in range(300):
         changed, place = bytearray(whole), rng.choice(headers)
@@ -111,7 +110,7 @@ def test_changed_tar_headers_give_one_sentence_or_the_same_images(tmp_path: Path
         changed[place + 148 : place + 156] = b"%06o\0 " % sum(changed[place : place + 512])  # its checksum is valid
         path.write_bytes(changed)
         try:
-            read = read_official(path)
+            read = read_data_set(path).batches
         except DamagedFileError:
             continue
         for batch, wanted in zip(read, expected, strict=True):
@@ -123,7 +122,7 @@ def test_endless_chains_of_headers_are_refused(tmp_path: Path) -> None:
     link.type = tarfile.GNUTYPE_LONGNAME
     (tmp_path / "chain.tar").write_bytes(unpacked_tar([(link, b"x")] * 5_000))
     with pytest.raises(DamagedFileError, match=r"chain\.tar"):
-        read_official(tmp_path / "chain.tar")
+        read_data_set(tmp_path / "chain.tar")
 
 
 @pytest.mark.usefixtures("small_archives")
@@ -141,14 +140,14 @@ def test_reading_stops_at_archives_larger_than_cifar10(
     monkeypatch.setattr(official_module, limit, {"_MOST_MEMBERS": 100}.get(limit, 2**20))
     (tmp_path / "bomb.tar.gz").write_bytes(gzip.compress(contents[limit], 1))
     with refuses(DamagedFileError, "bomb.tar.gz", "large"):
-        read_official(tmp_path / "bomb.tar.gz")
+        read_data_set(tmp_path / "bomb.tar.gz")
 
 
 def test_an_oversized_batch_file_in_a_folder_is_refused(tmp_path: Path) -> None:
     with (tmp_path / "data_batch_1").open("wb") as file:
         file.truncate(2**40)
     with pytest.raises(DamagedFileError, match="large"):
-        read_official(tmp_path)
+        read_data_set(tmp_path)
 
 
 def test_special_files_are_refused() -> None:

@@ -11,7 +11,7 @@ from image_builders import BATCH_NAMES, ROWS, binary_batch, made_images, officia
 
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, UserError
 from nasbench1shot1.images.image_set import load_images
-from nasbench1shot1.images.official_files import read_official
+from nasbench1shot1.images.official_files import read_data_set
 from nasbench1shot1.images.sources import import_images
 from nasbench1shot1.images.store import Columns, images_folder
 
@@ -34,7 +34,7 @@ def test_every_format_is_read_in_canonical_order(kind: str, form: str, tmp_path:
         path = write_tar(tmp_path / f"cifar.{form}", files)
     else:
         path = unpack(files, tmp_path) / (next(iter(files)).split("/")[0] if form == "folder" else "")
-    for (images, labels), (expected_images, expected_labels) in zip(read_official(path), expected, strict=True):
+    for (images, labels), (expected_images, expected_labels) in zip(read_data_set(path).batches, expected, strict=True):
         assert np.array_equal(images, expected_images)
         assert np.array_equal(labels, expected_labels)
 

@@ -30,8 +30,7 @@ from nasbench1shot1.images import official_files as official_module
 from nasbench1shot1.images import sources
 from nasbench1shot1.images.data_sets import CIFAR100, DATA_SETS, IMAGENET16_120
 from nasbench1shot1.images.image_set import load_images
-from nasbench1shot1.images.official_files import FORMATS, read_data_set
-from nasbench1shot1.images.pickles import BatchFormat, read_python_batch
+from nasbench1shot1.images.official_files import FORMATS, BatchFormat, read_data_set, read_python_batch
 from nasbench1shot1.images.sources import download_images, import_images
 
 pytestmark = [pytest.mark.usefixtures("home"), pytest.mark.usefixtures("small_archives")]

@@ -239,6 +239,6 @@ def test_a_cluster_with_tls_is_used_only_with_the_certificate(tmp_path, certific
 def test_without_dask_the_command_explains_what_to_install(tmp_path, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "distributed", None)
     monkeypatch.chdir(tmp_path)
-    with exits(capsys, "--scheduler", "'.[cluster]'"):
+    with exits(capsys, "--scheduler", "pip install -c constraints.txt '.[cluster]'"):
         cli.main(["reproduce", "figure12", "--scale", "quick", "--scheduler", "tcp://127.0.0.1:9"])
     assert list(tmp_path.iterdir()) == []

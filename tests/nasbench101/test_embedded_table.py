@@ -16,7 +16,7 @@ from nasbench1shot1.nasbench101.encoding import Encodings, from_arrays, to_array
 from nasbench1shot1.nasbench101.estimates.estimation import Settings, Targets, fit_network, fit_trees, folds_by_hash
 from nasbench1shot1.nasbench101.features import CellArrays, features, path_counts, trainable_parameters, vertex_channels
 from nasbench1shot1.nasbench101.numbering import canonicalise
-from nasbench1shot1.nasbench101.sample import Sample, read_sample
+from nasbench1shot1.nasbench101.sample import sample_columns
 from nasbench1shot1.nasbench101.sources import SAMPLE, TEST_MEANS, cells_of, read_source
 from nasbench1shot1.tables.folder import open_folder
 from nasbench1shot1.tables.table import Table, load_table
@@ -25,8 +25,9 @@ TINY = Settings(folds=2, trees=5, epochs=1)
 
 
 @pytest.fixture(scope="module")
-def sample() -> Sample:
-    return read_sample()
+def encodings() -> Encodings:
+    """The cells of the real sample."""
+    return cells_of(read_source(SAMPLE))[1]
 
 
 def _arrays(matrix: list[list[int]], operations: list[int]) -> CellArrays:
@@ -37,9 +38,9 @@ def _arrays(matrix: list[list[int]], operations: list[int]) -> CellArrays:
     return CellArrays.from_encodings(from_arrays(adjacency, padded, np.array([n])))
 
 
-def test_parameter_counts_of_every_real_row_agree(sample: Sample) -> None:
-    counted = trainable_parameters(CellArrays.from_encodings(sample.encodings))
-    assert np.array_equal(counted, sample.parameters)
+def test_parameter_counts_of_every_real_row_agree(encodings: Encodings) -> None:
+    counted = trainable_parameters(CellArrays.from_encodings(encodings))
+    assert np.array_equal(counted, read_source(SAMPLE)["params"])
 
 
 def test_extreme_parameter_counts() -> None:
@@ -55,8 +56,8 @@ def test_channels_are_divided_and_the_first_vertices_take_the_remainder() -> Non
     assert vertex_channels(_arrays(three, [0, 1, 2]), 128).tolist() == [[0, 43, 43, 42, 0, 0, 128]]
 
 
-def test_the_sample_is_numbered_canonically(sample: Sample) -> None:
-    assert np.array_equal(canonicalise(sample.encodings), sample.encodings)
+def test_the_sample_is_numbered_canonically(encodings: Encodings) -> None:
+    assert np.array_equal(canonicalise(encodings), encodings)
 
 
 def _renumbered(codes: Encodings, rng: np.random.Generator) -> Encodings:
@@ -73,8 +74,8 @@ def _renumbered(codes: Encodings, rng: np.random.Generator) -> Encodings:
     return from_arrays(adjacency, operations, n_vertices)
 
 
-def test_canonical_form_and_features_do_not_depend_on_the_numbering(sample: Sample) -> None:
-    codes = sample.encodings[:300]
+def test_canonical_form_and_features_do_not_depend_on_the_numbering(encodings: Encodings) -> None:
+    codes = encodings[:300]
     moved = _renumbered(codes, np.random.default_rng(0))
     assert (moved != codes).sum() > 50
     assert np.array_equal(canonicalise(moved), codes)
@@ -94,16 +95,17 @@ def test_paths_are_counted_with_multiplicity() -> None:
     assert counts == {(0, 2): 2}
 
 
-def test_folds_depend_only_on_the_hash(sample: Sample) -> None:
-    folds = folds_by_hash(sample.hashes, 10)
-    expected = [int(bytes(row[:4]).hex(), 16) % 10 for row in sample.hashes.view(np.uint8).reshape(-1, 16)]
+def test_folds_depend_only_on_the_hash() -> None:
+    hashes = cells_of(read_source(SAMPLE))[0]
+    folds = folds_by_hash(hashes, 10)
+    expected = [int(bytes(row[:4]).hex(), 16) % 10 for row in hashes.view(np.uint8).reshape(-1, 16)]
     assert folds.tolist() == expected
 
 
 def test_a_damaged_source_is_named(tmp_path: Path) -> None:
     (tmp_path / "nb101_partial_val.npz").write_bytes(b"PK\x03\x04 cut short")
     with pytest.raises(DamagedFileError, match="nb101_partial_val"):
-        read_sample(tmp_path)
+        sample_columns(tmp_path)
 
 
 # Regression -------------------------------------------------------------------------------------------------------
@@ -143,7 +145,7 @@ def _cut(source: str, rows: np.ndarray, folder: Path) -> None:
 @pytest.fixture
 def few_cells() -> dict[str, list[Cell]]:
     """The first 40 cells of the sample, 20 cells with a test accuracy, and 6 straight cells."""
-    measured = [Cell.from_encoding(int(code)) for code in read_sample().encodings[:40]]
+    measured = [Cell.from_encoding(int(code)) for code in cells_of(read_source(SAMPLE))[1][:40]]
     tested = [Cell.from_encoding(int(code)) for code in cells_of(read_source(TEST_MEANS))[1][:20]]
     assert len({cell.hash for cell in measured + tested}) == 59  # one is in both
     straight = [

@@ -69,7 +69,7 @@ def test_weights_of_another_run_are_refused(run, tmp_path, damage):
     if damage == "another epoch":
         shutil.copy(kept.with_name("epoch-001.pt"), kept)
     elif damage == "another network":
-        copy.config["channels"] = 4
+        copy = nb.Run(copy.folder, {**copy.config, "channels": 4})
     else:
         kept.write_bytes(b"nothing")
     with pytest.raises(nb.DamagedFileError):
@@ -80,7 +80,7 @@ def test_the_state_of_the_optimizer_is_saved(tmp_path):
     few = {**FEW, "controller_steps": 4, "controller_learning_rate": 0.5}
     run = search(tmp_path / "run", optimizer="enas", epochs=2, keep_weights_every=1, **few)
     assert run.config["device"] == "cpu"
-    run.config["device"] = "cuda"  # a run from another machine
+    run = nb.Run(run.folder, {**run.config, "device": "cuda"})  # a run from another machine
     methods = [method_of(run, epoch) for epoch in (1, 2, 2)]
     drawn = [[method.sample() for _ in range(20)] for method in methods]
     assert drawn[1] == drawn[2]

@@ -17,7 +17,7 @@ from tiny_search import FOR_TINY
 
 import nasbench1shot1 as nb
 from nasbench1shot1.conformance.tiny_search import differences, flatten
-from nasbench1shot1.experiments.comparison.entries import SearchEntry
+from nasbench1shot1.experiments.comparison.opening import open_entries
 from nasbench1shot1.ground.errors import DivergedError
 from nasbench1shot1.one_shot_search.captions import scale_text
 from nasbench1shot1.one_shot_search.options import non_default_options, search_options
@@ -609,7 +609,7 @@ def test_a_search_in_which_lambda_never_moved_ends_with_a_warning(tmp_path):
     resumed = nb.search(resume=folder, epochs=2, console=Console(file=screen, width=1000))
     assert screen.getvalue().count(resumed.summary["note"]) == 1
     assert not missing(resumed.summary["note"], "no step of", ":Still changed Λ", "learning rate of Λ is not 0")
-    assert SearchEntry.from_run(resumed).note == resumed.summary["note"]
+    assert open_entries(resumed)[0].note == resumed.summary["note"]
     assert {line["architecture"] for line in resumed.lines} == {resumed.summary["architecture"]}
 
 

@@ -1,5 +1,6 @@
 """Records damaged after writing: every reader reports this in one sentence and invents nothing."""
 
+import errno
 import json
 import shutil
 from pathlib import Path
@@ -91,6 +92,65 @@ def test_a_damaged_summary_is_refused(folder, searched):
         _ = nb.load_run(folder).metrics
 
 
+@pytest.mark.parametrize("regret", ["0.01", True, {}])
+def test_a_summary_with_an_impossible_regret_is_refused(folder, regret):
+    summary = json.loads((folder / "summary.json").read_text())
+    (folder / "summary.json").write_text(json.dumps({**summary, "test_regret": regret}))
+    with refuses(nb.DamagedFileError, folder / "summary.json", "test_regret"):
+        _ = nb.load_run(folder).result
+
+
+@pytest.mark.parametrize("field", ["architecture", "table_test_error", "validation_measured", "other_datasets"])
+def test_a_summary_without_a_field_is_refused(folder, field):
+    summary = json.loads((folder / "summary.json").read_text())
+    del summary[field]
+    (folder / "summary.json").write_text(json.dumps(summary))
+    with refuses(nb.DamagedFileError, folder / "summary.json", field):
+        _ = nb.load_run(folder).summary
+
+
+ELSEWHERE = dict.fromkeys(("table_validation_error", "table_test_error", "validation_regret", "test_regret"), 0.1)
+OTHER_DATASETS = {
+    "a number": '{"cifar100": 5}',
+    "without fields": '{"cifar100": {}}',
+    "infinite": json.dumps({"cifar100": ELSEWHERE}).replace("0.1", "1e400"),
+    "text": json.dumps({"cifar100": {**ELSEWHERE, "test_regret": "low"}}),
+    "in one line only": json.dumps({"cifar100": ELSEWHERE}),
+}
+
+
+@pytest.mark.parametrize("is_finished", [True, False])
+@pytest.mark.parametrize("values", OTHER_DATASETS.values(), ids=OTHER_DATASETS.keys())
+def test_damaged_values_of_other_data_sets_are_refused(folder, values, is_finished):
+    if not is_finished:
+        (folder / "summary.json").unlink()
+    *lines, last = (folder / "metrics.jsonl").read_text().splitlines()
+    (folder / "metrics.jsonl").write_text(
+        "\n".join([*lines, last.replace('"other_datasets": {}', f'"other_datasets": {values}'), ""])
+    )
+    with refuses(nb.DamagedFileError, folder / "metrics.jsonl"):
+        nb.load_run(folder).to_frame()
+
+
+@pytest.mark.parametrize("is_finished", [True, False])
+def test_a_folder_in_place_of_the_lines_is_refused(folder, is_finished):
+    if not is_finished:
+        (folder / "summary.json").unlink()
+    (folder / "metrics.jsonl").unlink()
+    (folder / "metrics.jsonl").mkdir()
+    with refuses(nb.DamagedFileError, folder / "metrics.jsonl"):
+        _ = nb.load_run(folder).lines
+
+
+def test_weights_that_the_system_does_not_list_are_not_called_missing(folder, monkeypatch):
+    def refuse(path):
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "iterdir", refuse)
+    with refuses(nb.UserError, folder / "weights", "permissions"):
+        nb.load_run(folder).supernet(1)
+
+
 def test_a_newly_started_run_without_lines_is_valid(folder):
     (folder / "summary.json").unlink()
     (folder / "metrics.jsonl").unlink()
@@ -110,6 +170,7 @@ LAMBDA = {
     "changed digits": lambda values: values + np.float32(1e-3),
     "NaN": lambda values: np.full_like(values, np.nan),
     "a missing epoch": lambda values: values[:-1],
+    "an epoch of one array too many": lambda values: values if values.ndim < 3 else np.concatenate([values, values]),
     "text": lambda values: np.full(values.shape, "x"),
     "no axis": lambda values: np.float32(0),
 }

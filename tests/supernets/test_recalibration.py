@@ -11,8 +11,8 @@ from tiny_search import generator, search, tiny_state
 import nasbench1shot1 as nb
 from nasbench1shot1.one_shot_search.options import search_options
 from nasbench1shot1.optimizers.spos import BATCH
+from nasbench1shot1.supernets.group_statistics import MOMENTUM, MovingStatistics
 from nasbench1shot1.supernets.layers import BatchNorm2d, normalised_by
-from nasbench1shot1.supernets.recalibration import MOMENTUM, MovingStatistics
 
 
 def published_error(net, arch, batches, images, labels) -> float:

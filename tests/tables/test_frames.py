@@ -201,6 +201,26 @@ def test_values_of_a_frame_are_predictions_if_the_caller_says_so() -> None:
     assert set(map(tuple, sources.values())) == {("my model",)}
 
 
+@pytest.mark.parametrize("names", [("b", "a"), ("a", "b")])
+@pytest.mark.parametrize("repeat", ["repeat", "seed"])
+def test_data_sets_without_any_value_are_kept(names: tuple[str, str], repeat: str) -> None:
+    arch, unknown, number = str(TINY[0]), np.nan, {"repeat": 0, "seed": 7}[repeat]
+    rows = [
+        (arch, names[0], 1, "mean", unknown, 0.1),
+        (arch, names[1], 1, "mean", unknown, unknown),
+        (arch, names[0], 200, number, 0.5, 0.5),
+    ]
+    frame = pd.DataFrame(
+        rows, columns=["architecture", "dataset", "epochs", repeat, "validation_accuracy", "test_loss"]
+    )
+    for ordered in (frame, frame[::-1]):
+        table = table_of(ordered, reference="present")
+        assert table.datasets == tuple(dict.fromkeys(ordered["dataset"]))
+        again = table_of(table.to_frame(), reference="present")
+        assert_equal_tables(table, again)
+        assert np.isnan(again.query(TINY[0], 200, dataset=names[1]).validation_accuracy)
+
+
 values = st.one_of(st.none(), st.floats(0, 1), st.sampled_from([0.0, 1.0, 1 / 3, 2**-1074]))
 
 
@@ -297,6 +317,9 @@ def test_every_form_of_an_architecture_is_accepted() -> None:
         assert table_of(frame.assign(architecture=form)).id == table.id
     chosen = pd.DataFrame([dict(TINY.to_configuration(arch)) for arch in archs])
     assert table_of(pd.concat([chosen, frame.drop(columns="architecture")], axis=1)).id == table.id
+    several = chosen.loc[:, chosen.nunique() > 1]
+    assert several.shape[1] < chosen.shape[1]  # some hyperparameters have a single value
+    assert table_of(pd.concat([several, frame.drop(columns="architecture")], axis=1)).id == table.id
     strings = nb.load_table("nb201").hashes(range(3))
     one = pd.DataFrame({"architecture": strings, "epochs": 200, "test_accuracy": [0.1, 0.2, 0.3]})
     space = nb.search_space("nb201")

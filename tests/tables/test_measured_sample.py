@@ -10,7 +10,7 @@ import pytest
 import nasbench1shot1
 import nasbench1shot1 as nb
 from nasbench1shot1.ground.files import PACKAGE_DATA, read_npz
-from nasbench1shot1.nasbench101.sample import read_sample, sample_columns
+from nasbench1shot1.nasbench101.sample import sample_columns
 from nasbench1shot1.tables.table import Table
 
 SAMPLE = PACKAGE_DATA / "sources" / "nb101_partial_val.npz"
@@ -112,4 +112,4 @@ def test_a_sample_with_a_missing_array_is_refused(tmp_path: Path, real_cells: Pa
     arrays = read_npz(real_cells)
     np.savez(tmp_path / real_cells.name, **{name: array for name, array in arrays.items() if name != "params"})
     with pytest.raises(nb.DamagedFileError, match="reinstall"):
-        read_sample(tmp_path)
+        sample_columns(tmp_path)

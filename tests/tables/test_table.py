@@ -17,17 +17,20 @@ import pytest
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.commands.query import Query
+from nasbench1shot1.evaluator import score
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, OutOfDomainError, UserError
 from nasbench1shot1.ground.files import PACKAGE_DATA, atomic_folder
 from nasbench1shot1.nasbench101.cell import OPERATIONS, Cell
 from nasbench1shot1.nasbench101.sources import TEST_MEANS, read_source
 from nasbench1shot1.one_shot_search.captions import table_text
+from nasbench1shot1.registry import search_space
 from nasbench1shot1.tables.columns import standard
 from nasbench1shot1.tables.description import CHECKSUM, Meta, content_sha256
 from nasbench1shot1.tables.folder import Columns
 from nasbench1shot1.tables.metrics import Metrics
 from nasbench1shot1.tables.table import Table, load_table
 from nasbench1shot1.tables.writing import write_table
+from tests.helpers.refusals import refuses
 
 EPOCHS, REPEATS = (4, 108), 3
 CHAIN = np.eye(3, k=1, dtype=int)
@@ -294,6 +297,18 @@ def test_the_reference_is_the_space_of_the_architecture(embedded: Table) -> None
         embedded.regret(second, reference="s3"),
     ]
     assert embedded.regret(first.cell) == embedded.regret(first, reference="nb101") >= embedded.regret(first)
+
+
+def test_an_architecture_outside_its_space_has_no_regret_there(embedded: Table) -> None:
+    best = "0|0|0|0,1|2,4|0,5:" + ",".join(["conv3x3"] * 5)  # the best cell of s3, and better than all cells of s2
+    arch, member = Architecture.parse(f"s2:{best}"), search_space("s2")[0]
+    for items in (arch, str(arch), [member, arch]):
+        with refuses(InvalidInputError, str(arch), "7,773", "s2"):
+            embedded.regret(items)
+    with refuses(InvalidInputError, str(arch), "7,773", "s2"):
+        score(arch, embedded)
+    assert embedded.regret(arch, "s2") < 0 <= embedded.regret(arch, "nb101")
+    assert embedded.regret(f"s3:{best}") == embedded.regret(arch, "s3") == 0
 
 
 def test_regret_is_never_nan(tiny: Table, embedded: Table) -> None:

@@ -210,13 +210,19 @@ def test_syne_tune(trained: list[Answer], expected: nb.BlackBoxStudy, tmp_path: 
     assert len(both.lines) == 2 and both.feedback_repeats == {}
 
 
-def test_neps(trained: list[Answer], expected: nb.BlackBoxStudy, tmp_path: Path) -> None:
+@pytest.mark.parametrize("has_fixed", [True, False])  # NePS refuses parameters with a single choice
+@pytest.mark.parametrize("others", [[], [129306.0]])
+def test_neps(
+    trained: list[Answer], expected: nb.BlackBoxStudy, tmp_path: Path, has_fixed: bool, others: list[float]
+) -> None:
+    names = [name for name, of in OBJECTIVE.choices.items() if has_fixed or len(of) > 1]
+    assert has_fixed or len(names) < len(OBJECTIVE.choices)
     rows = [
         {
             "id": number,
             "config.epochs": answer.epochs,
-            **{f"config.{name}": choice for name, choice in choices.items()},
-            "objective_to_minimize": answer.cost,
+            **{f"config.{name}": choices[name] for name in names},
+            "objective_to_minimize": [answer.cost, *others] if others else answer.cost,
             "cost": answer.seconds,
             "state": "success",
         }
@@ -227,6 +233,33 @@ def test_neps(trained: list[Answer], expected: nb.BlackBoxStudy, tmp_path: Path)
     pd.DataFrame([*rows, failed]).to_csv(tmp_path / "summary" / "full.csv", index=False)
     found = nb.study_from(tmp_path, "s1")
     assert found.lines[0]["incumbents"] == [pytest.approx(entry) for entry in expected.lines[0]["incumbents"]]
+
+
+@pytest.mark.parametrize("name", ["full.csv", "runhistory.json"])
+def test_untrained_proposals_in_files_that_do_not_mark_them_are_refused(name: str, tmp_path: Path) -> None:
+    """Without the recorded errors, they would count as trainings: the message must not suggest to leave these out."""
+    objective = nb.objective("s1", bounds="trainable_parameters=2e6", evaluations=100)
+    archs = [S1.sample(objective.rng) for _ in range(20)]
+    answers = [objective(arch) for arch in archs]
+    first = [answer.is_trained for answer in answers].index(False)
+    assert answers[first].cost == 1 and any(answer.is_trained for answer in answers)
+    configurations = [objective.configuration(arch) for arch in archs]
+    if name == "full.csv":
+        rows = [
+            {f"config.{choice}": value for choice, value in one.items()} | {"objective_to_minimize": answer.cost}
+            for one, answer in zip(configurations, answers, strict=True)
+        ]
+        pd.DataFrame(rows).to_csv(tmp_path / name, index=False)
+    else:
+        same = {"status": 1, "time": 0.1, "starttime": 1.0, "budget": 108}
+        data = [
+            {**same, "config_id": number, "endtime": number, "cost": answer.cost}
+            for number, answer in enumerate(answers)
+        ]
+        (tmp_path / name).write_text(json.dumps({"data": data, "configs": dict(enumerate(configurations))}))
+    with refuses(nb.InvalidInputError, name, f"row {first + 1},", "bounds", "nb.objective(…, out=…)") as caught:
+        nb.study_from(tmp_path / name, "s1")
+    assert "leave" not in str(caught.value)
 
 
 @pytest.mark.parametrize(

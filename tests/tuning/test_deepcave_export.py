@@ -70,7 +70,7 @@ def test_deepcave_reads_every_observation(study: Study, tmp_path: Path, capsys: 
 def test_what_deepcave_cannot_express_is_refused(study: Study, tmp_path: Path) -> None:
     conditional = CS.ConfigurationSpace({"learning_rate": (0.1, 0.5), "weight_decay": (1e-5, 1e-3)})
     conditional.add(CS.GreaterThanCondition(conditional["weight_decay"], conditional["learning_rate"], 0.2))
-    object.__setattr__(study, "config_space", conditional)
+    object.__setattr__(study, "_config_space", conditional)
     with refuses(nb.InvalidInputError, "weight_decay", study.folder):
         export_deepcave(study, tmp_path / "exported")
     assert not list(tmp_path.iterdir())

@@ -13,7 +13,7 @@ from tiny_studies import evaluate, tiny_study, trial
 import nasbench1shot1 as nb
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.evaluator import Judge
-from nasbench1shot1.experiments.comparison.study_entries import TuningEntry
+from nasbench1shot1.experiments.comparison.opening import open_entries
 from nasbench1shot1.ground.errors import DivergedError, RunStoppedError
 from nasbench1shot1.jobs.job import Ended
 from nasbench1shot1.one_shot_search.options import search_options
@@ -81,7 +81,7 @@ def test_a_study_records_bounds_and_an_objective_on_test_values(tmp_path):
     figure = trajectory_figure(study, [line], table)
     labels = figure.axes[0].get_legend_handles_labels()[1]
     assert [text for text in labels if "largest that fits" in text] and [text for text in labels if "objective" in text]
-    entry = TuningEntry.from_study(study)
+    entry = open_entries(study)[0]
     assert entry.goal.guide.split == "test" and entry.baselines == {str(study.folder): study.baseline}
 
 

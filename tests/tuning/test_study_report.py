@@ -1,6 +1,7 @@
 """`nb1shot1 report STUDY`, and the names of tuners on screens and in pictures."""
 
 import json
+import shutil
 from io import StringIO
 from pathlib import Path
 from typing import get_args
@@ -8,27 +9,57 @@ from typing import get_args
 import numpy as np
 import pytest
 from black_box_tables import convolutions, s1_table, saved, smooth_table
-from refusals import exits
+from refusals import exits, refuses
 from rich.console import Console
 from synthetic_study import write_study
 
 from nasbench1shot1 import cli
 from nasbench1shot1.architecture import Architecture
+from nasbench1shot1.ground.errors import DamagedFileError
+from nasbench1shot1.ground.files import write_json
 from nasbench1shot1.jobs.pool import WorkerOptions
 from nasbench1shot1.proposers.brackets import Brackets
 from nasbench1shot1.proposers.configurations import observations_of_model
 from nasbench1shot1.runs.folder import METRICS, read_lines, read_object
 from nasbench1shot1.tables.table import load_table
+from nasbench1shot1.tuning import drawing
 from nasbench1shot1.tuning.drawing import SIMULATED, UNTIMED, trajectory_figure
 from nasbench1shot1.tuning.options import TUNERS, Tuner
-from nasbench1shot1.tuning.record import Study, are_timed, costs_of
-from nasbench1shot1.tuning.screen import announce
+from nasbench1shot1.tuning.record import MEASURED, Study, are_timed, best, costs_of
+from nasbench1shot1.tuning.screen import announce, show_result
 
 
 @pytest.fixture(scope="module")
 def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
     folder = tmp_path_factory.mktemp("studies") / "study"
     return write_study(folder, diverges=lambda configuration: configuration["weight_decay"] < 1e-4, iterations=3)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"search_options": {}},
+        {"search_options": {"format": "gif"}},
+        {"search_options": {"table": 3}},
+        {"search_options": {"images": None}},
+    ],
+)
+def test_damaged_options_of_the_searches_are_refused(study, tmp_path, change):
+    folder = Path(shutil.copytree(study.folder, tmp_path / "study"))
+    content = json.loads((folder / "config.json").read_text())
+    options = {**content["search_options"], **change["search_options"]} if change["search_options"] else {}
+    write_json(folder / "config.json", {**content, "search_options": options})
+    with refuses(DamagedFileError, folder / "config.json"):
+        Study.open(folder)
+
+
+@pytest.mark.parametrize("best", [{}, [], {"loss": 0.1}, {"loss": None}])
+def test_a_damaged_summary_of_a_study_is_refused(study, tmp_path, best):
+    folder = Path(shutil.copytree(study.folder, tmp_path / "study"))
+    found = {**study.summary["best"], **best} if best == {"loss": None} else best
+    write_json(folder / "summary.json", {**study.summary, "best": found})
+    with refuses(DamagedFileError, folder / "summary.json", "best"):
+        _ = Study.open(folder).result
 
 
 def test_a_report_rescores_a_study_without_changing_it(study, capsys):
@@ -57,6 +88,46 @@ def test_a_report_rescores_a_study_without_changing_it(study, capsys):
     cli.main(["report", str(study.folder)])  # a report may be written again
     with exits(capsys, "--spread", "tuning study"):
         cli.main(["report", str(study.folder), "--spread", "std"])
+
+
+def test_sources_are_counted_over_the_drawn_values(study, monkeypatch):
+    def caption(table):
+        return trajectory_figure(study, study.lines, table).caption
+
+    assert "; test regrets: predicted; validation regrets: predicted\n" in caption(load_table())
+    architectures = {line["number"]: line["architecture"] for line in study.lines if line["architecture"]}
+    shown = {found["number"] for n in range(1, 1 + len(study.lines)) if (found := best(study.lines[:n]))}
+    measured = architectures[study.summary["best"]["number"]]
+    monkeypatch.setattr(
+        drawing,
+        "measured_values",
+        lambda study, line, table: dict.fromkeys(MEASURED, line["architecture"] == measured),
+    )
+    first = sum(architectures[number] == measured for number in shown)
+    every = sum(of == measured for of in architectures.values())
+    assert 0 < first < len(shown) and 0 < every < len(architectures)
+    assert (
+        f"test regrets: partly predicted: {first} of {len(shown)} values are measured; validation regrets: partly "
+        f"predicted: {every} of {len(architectures)} values are measured"
+    ) in caption(load_table()).replace("\n", " ")
+
+
+def test_the_result_states_which_values_are_measured(study):
+    for flags in ((False, True), (True, False)):
+        out, sources = StringIO(), dict(zip(MEASURED, flags, strict=True))
+        found = {**study.summary["best"], **sources, "table_validation_error": 0.0711, "test_regret": 0.0216}
+        show_result({**study.summary, "best": found}, study.folder, Console(file=out, width=200))
+        validated, tested = ("measured" if flag else "predicted" for flag in flags)
+        assert f"Validation error 7.11 % ({validated}), test regret 2.16 % ({tested})\n" in out.getvalue()
+    assert {name: study.summary["best"][name] for name in MEASURED} == dict.fromkeys(MEASURED, False)
+
+
+def test_the_size_of_shrunk_images_is_on_the_screen_and_in_the_picture(tmp_path: Path):
+    for side, said in ((8, "at 8 × 8 pixels"), (None, "pixels")):
+        study, out = write_study(tmp_path / f"{side}", iterations=1, searches={"image_side": side}), StringIO()
+        announce(study, load_table(), Brackets(1, 2), 0, WorkerOptions(), Console(file=out, width=250))
+        title = trajectory_figure(study, study.lines, load_table()).get_suptitle()
+        assert [said in text for text in (out.getvalue(), title)] == [side is not None] * 2
 
 
 def test_an_unfinished_study_is_reported_up_to_its_last_record(tmp_path: Path, capsys):

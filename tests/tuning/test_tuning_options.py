@@ -125,7 +125,7 @@ def test_without_the_extra_the_error_names_it(package, arguments, tmp_path, monk
     hidden = lambda name, *rest: None if name == package else find(name, *rest)  # noqa: E731
     monkeypatch.setattr("nasbench1shot1.ground.plugins.find_spec", hidden)
     monkeypatch.chdir(tmp_path)
-    with exits(capsys, package, "'.[tune]'"):
+    with exits(capsys, package, "pip install -c constraints.txt '.[tune]'"):
         cli.main(arguments)
     assert not list(tmp_path.iterdir())
 

@@ -10,14 +10,13 @@ from nasbench1shot1.experiments.reproduction.figures.parts import (
     Figure,
     Pooling,
     Scale,
-    space_panel,
+    method_curves,
+    space_panels,
 )
 from nasbench1shot1.ground.errors import option
 from nasbench1shot1.registry import BUILT_IN
 
-OPTIMIZERS = tuple(
-    Curve(name, LABELS.get(name, name), {"optimizer": name}) for name in BUILT_IN["black_box_optimizers"]
-)
+OPTIMIZERS = method_curves(BUILT_IN["black_box_optimizers"], LABELS)
 """One curve per built-in optimizer, with its defaults."""
 AS_PUBLISHED_201 = tuple(
     replace(curve, options={**curve.options, "budgets": "ignored"}) if curve.key == "bohb" else curve
@@ -42,7 +41,6 @@ _TOURNAMENTS = tuple(
     for size in TOURNAMENTS
 )
 _COMPARED = ("random", "non-regularized-evolution", "regularized-evolution")
-_EVOLUTIONS = tuple(Curve(name, LABELS[name], {"optimizer": name}) for name in _COMPARED)
 ROWS: Mapping[str, tuple[str, ...]] = {
     "optimizers": _COMPARED,
     "mutation rate": tuple(curve.key for curve in _RATES),
@@ -56,11 +54,8 @@ ROWS: Mapping[str, tuple[str, ...]] = {
 
 _OFFICIAL = f"run `nb1shot1 table download` and give that table with {option('table')}, or give "
 _BOTH_101 = ("nb101-mini", "nb101")
-_FIGURE_8 = (*_EVOLUTIONS, *_RATES, *_TOURNAMENTS)
-
-
-def _over_spaces(spaces: tuple[str, ...], curves: tuple[Curve, ...], **options: Any) -> Scale:
-    return Scale(tuple(space_panel(space, curves) for space in spaces), options)
+_PANEL_201 = space_panels(["nb201"], AS_PUBLISHED_201)
+_FIGURE_8 = (*method_curves(_COMPARED, LABELS), *_RATES, *_TOURNAMENTS)
 
 
 def _studies_of_black_box(source: str, title: str, drawing: str, **fields: Any) -> Figure:
@@ -75,8 +70,8 @@ BLACK_BOX_FIGURES = {
         "figure 7 of NAS-Bench-101",
         "black-box optimizers over time",
         "RegretAndECDF",
-        full=_over_spaces(("nb101",), OPTIMIZERS, seconds=1e7, repeats=500),
-        quick=_over_spaces(("s1",), OPTIMIZERS, seconds=1e6, repeats=50),
+        full=Scale(space_panels(["nb101"], OPTIMIZERS), {"seconds": 1e7, "repeats": 500}),
+        quick=Scale(space_panels(["s1"], OPTIMIZERS), {"seconds": 1e6, "repeats": 50}),
         pooling=Pooling("search"),
         needs_official=dict.fromkeys(_BOTH_101, f"{_OFFICIAL}{option('space', 's1')}"),
         takes_space=True,
@@ -85,8 +80,8 @@ BLACK_BOX_FIGURES = {
         "figure 8 of NAS-Bench-101",
         "evolution on a small and a large space",
         "MiniAgainstFull",
-        full=_over_spaces(_BOTH_101, _FIGURE_8, seconds=1e7, repeats=100),
-        quick=_over_spaces(("s1", "s3"), _FIGURE_8, seconds=1e6, repeats=50),
+        full=Scale(space_panels(_BOTH_101, _FIGURE_8), {"seconds": 1e7, "repeats": 100}),
+        quick=Scale(space_panels(["s1", "s3"], _FIGURE_8), {"seconds": 1e6, "repeats": 50}),
         pooling=Pooling("search", "median"),
         needs_official=dict.fromkeys(_BOTH_101, f"{_OFFICIAL}{option('scale', 'quick')}"),
     ),
@@ -94,8 +89,8 @@ BLACK_BOX_FIGURES = {
         "figure 6 of NAS-Bench-201",
         "sorted accuracies of all searches",
         "SortedRuns",
-        full=_over_spaces(("nb201",), AS_PUBLISHED_201, dataset="cifar10", seconds=12_000.0, repeats=500),
-        quick=_over_spaces(("nb201",), AS_PUBLISHED_201, dataset="cifar10", seconds=12_000.0, repeats=50),
+        full=Scale(_PANEL_201, {"dataset": "cifar10", "seconds": 12_000.0, "repeats": 500}),
+        quick=Scale(_PANEL_201, {"dataset": "cifar10", "seconds": 12_000.0, "repeats": 50}),
         pooling=None,
         default_curves=MULTI_TRIAL,
     ),

@@ -1,6 +1,6 @@
 """The comparisons of all one-shot methods as data, one per benchmark. They do not come from a paper."""
 
-from nasbench1shot1.experiments.reproduction.figures.parts import BELOW_FULL, METHODS, Curve, Figure, Scale, space_panel
+from nasbench1shot1.experiments.reproduction.figures.parts import BELOW_FULL, Figure, Scale, method_curves, space_panel
 from nasbench1shot1.registry import BUILT_IN
 from nasbench1shot1.scales import SCALES
 
@@ -24,12 +24,7 @@ def _comparison(where: str, *spaces: str, epochs: int | None = None) -> Figure:
     All methods share the size, the images and the number of epochs of a scale, and keep their own hyperparameters.
     """
     small = {name: {"scale": name, "threads": 1, "epochs": epochs or SCALES[name]["epochs"]} for name in BELOW_FULL}
-    panels = tuple(
-        space_panel(
-            space, tuple(Curve(name, METHODS.get(name, name), {"optimizer": name}) for name in methods_on(space))
-        )
-        for space in spaces
-    )
+    panels = tuple(space_panel(space, method_curves(methods_on(space))) for space in spaces)
     return Figure(
         source="",
         title=f"one-shot methods on {where}",

@@ -10,7 +10,7 @@ full: the published settings of `--preset original`: 50 epochs for DARTS, 250 fo
 this scale, all methods have the epochs of the scale, and the learning rates of Λ are fitted to their published lengths.
 """
 
-from nasbench1shot1.experiments.reproduction.figures.parts import Curve, Figure, Options, Panel, Scale
+from nasbench1shot1.experiments.reproduction.figures.parts import Curve, Figure, Options, Panel, Scale, method_curves
 
 SPACE = "nb201"
 OWNER = "nas201-table5"
@@ -33,12 +33,8 @@ EPOCHS = {"darts": 50, "darts-second-order": 50}
 """Published epochs; the other methods have 250."""
 
 
-def _curves(names: tuple[str, ...], **options: object) -> tuple[Curve, ...]:
-    return tuple(Curve(name, NAMES[name], {"optimizer": name, **options}) for name in names)
-
-
 def _panel(key: str, title: str, statistics: str, names: tuple[str, ...]) -> Panel:
-    return Panel(key, title, {"space": SPACE, "evaluation_batch_norm": statistics}, _curves(names))
+    return Panel(key, title, {"space": SPACE, "evaluation_batch_norm": statistics}, method_curves(names, NAMES))
 
 
 _PANELS = {

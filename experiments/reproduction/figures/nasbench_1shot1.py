@@ -21,7 +21,8 @@ from nasbench1shot1.experiments.reproduction.figures.parts import (
     Panel,
     Pooling,
     Scale,
-    space_panel,
+    method_curves,
+    space_panels,
 )
 from nasbench1shot1.scales import SCALES
 
@@ -42,16 +43,6 @@ _PAPER_TUNING = "16 channels × 9 cells, 20,000 + 20,000 images"
 """The paper's network and images: the published search scripts halve all 50,000 images, the tuning scripts 40,000."""
 
 
-def _method_curves(*names: str) -> tuple[Curve, ...]:
-    return tuple(Curve(name, METHODS[name], {"optimizer": name}) for name in names)
-
-
-def _space_panels(
-    curves: tuple[Curve, ...], names: tuple[str, ...] = PAPER_SPACES, **options: Any
-) -> tuple[Panel, ...]:
-    return tuple(space_panel(name, curves, **options) for name in names)
-
-
 def _method_panels(space: str, curves: tuple[Curve, ...]) -> tuple[Panel, ...]:
     """Return a panel for each gradient method on one space."""
     return tuple(
@@ -60,7 +51,7 @@ def _method_panels(space: str, curves: tuple[Curve, ...]) -> tuple[Panel, ...]:
     )
 
 
-_ALL_METHODS = _method_curves(*METHODS)
+_ALL_METHODS = method_curves(METHODS)
 _DECAYS = tuple(Curve(f"weight-decay-{x}", f"weight decay {x}", {"weight_decay": float(x)}) for x in WEIGHT_DECAYS)
 _CUTOUT = (
     Curve("no-cutout", "without cutout", {"cutout_probability": 0.0}),
@@ -107,7 +98,7 @@ _RANKINGS: dict[str, dict[str, Any]] = {
 
 def _ranked_searches() -> Figure:
     """Return figure 2, whose searches save the weights that figure 3 ranks."""
-    found = _searches(2, "five one-shot optimizers", _space_panels(_ALL_METHODS))
+    found = _searches(2, "five one-shot optimizers", space_panels(PAPER_SPACES, _ALL_METHODS))
     kept: dict[str, Any] = {
         name: replace(scale, kept_epochs=_RANKED_EPOCHS[name]) for name, scale in found.scales.items()
     }
@@ -149,7 +140,7 @@ def _studies(number: int, title: str, config_space: str, methods: tuple[str, ...
     full: the paper's 64 brackets and three repetitions; quick: up to an hour on two CPU cores, just enough for the
     model to propose some configurations of the last brackets. cs3 tunes the batch size.
     """
-    panels = _space_panels(_method_curves(*methods), config_space=config_space)
+    panels = space_panels(PAPER_SPACES, method_curves(methods), config_space=config_space)
     quick = {name: value for name, value in _TINY.items() if name != "batch_size" or config_space != "cs3"}
     return Figure(
         source=f"figure {number} of NAS-Bench-1Shot1",
@@ -168,8 +159,8 @@ def _trajectories(number: int, config_space: str) -> Figure:
     return replace(found, joins="studies")
 
 
-def _importances(number: int) -> Figure:
-    found = _studies(number, "importance of hyperparameters", "cs2", ("darts",), "importances:Importances")
+def _importances() -> Figure:
+    found = _studies(16, "importance of hyperparameters", "cs2", ("darts",), "importances:Importances")
     return replace(found, pooling=None)
 
 
@@ -185,7 +176,7 @@ def _tuners() -> Figure:
             Curve("gdas-smac", "GDAS tuned by SMAC", {"tuner": "smac"}),
             Curve("gdas-random", "GDAS tuned by random search", {"tuner": "random", "iterations": brackets_of_random}),
         )
-        return _space_panels(curves, optimizer="gdas", config_space="cs2")
+        return space_panels(PAPER_SPACES, curves, optimizer="gdas", config_space="cs2")
 
     quick = {"scale": "quick", "threads": 1, "images_per_half": 640, "eta": 2, "iterations": 6, "epochs": 16}
     return Figure(
@@ -202,8 +193,7 @@ def _tuners() -> Figure:
 
 def _transfers() -> Figure:
     """Return table 2, whose searches have the images of the studies."""
-    panels = _space_panels(_TRANSFERS, ("s1", "s2"))
-    found = _searches(2, "transfer from s3 (and 3 studies there)", panels)
+    found = _searches(2, "transfer from s3 (and 3 studies there)", space_panels(("s1", "s2"), _TRANSFERS))
     return replace(
         found,
         source="table 2 of NAS-Bench-1Shot1",
@@ -265,16 +255,16 @@ PAPER_FIGURES = {
     "figure3": _rankings(_FIGURE_2),
     "figure4": _searches(4, f"{_WEIGHT_DECAY} 3", _method_panels("s3", _DECAYS)),
     "figure5": _trajectories(5, "cs2"),
-    "figure7": _searches(7, "five one-shot optimizers, longer", _space_panels(_ALL_METHODS), 100),
-    "figure8": _searches(8, "first and second order of DARTS", _space_panels(_ORDERS), 200),
+    "figure7": _searches(7, "five one-shot optimizers, longer", space_panels(PAPER_SPACES, _ALL_METHODS), 100),
+    "figure8": _searches(8, "first and second order of DARTS", space_panels(PAPER_SPACES, _ORDERS), 200),
     "figure9": _searches(9, _DARTS_CUTOUT, _method_panels("s3", _CUTOUT)),
-    "figure10": _searches(10, f"{_DARTS_CUTOUT}, GDAS", _space_panels(_CUTOUT, ("s1", "s2"), optimizer="gdas")),
-    "figure11": _searches(11, f"{_DARTS_CUTOUT}, PC-DARTS", _space_panels(_CUTOUT, ("s1", "s2"), optimizer="pc-darts")),
+    "figure10": _searches(10, f"{_DARTS_CUTOUT}, GDAS", space_panels(("s1", "s2"), _CUTOUT, optimizer="gdas")),
+    "figure11": _searches(11, f"{_DARTS_CUTOUT}, PC-DARTS", space_panels(("s1", "s2"), _CUTOUT, optimizer="pc-darts")),
     "figure12": _searches(12, f"{_WEIGHT_DECAY} 1", _method_panels("s1", _DECAYS)),
     "figure13": _searches(13, f"{_WEIGHT_DECAY} 2", _method_panels("s2", _DECAYS)),
     "figure14": _trajectories(14, "cs1"),
     "figure15": _trajectories(15, "cs3"),
-    "figure16": _importances(16),
+    "figure16": _importances(),
     "figure17": Figure(
         source="figure 17 of NAS-Bench-1Shot1",
         title="proxy and table errors, by proxy size",

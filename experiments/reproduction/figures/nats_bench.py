@@ -20,6 +20,7 @@ from nasbench1shot1.experiments.reproduction.figures.parts import (
     Panel,
     Pooling,
     Scale,
+    method_curves,
 )
 from nasbench1shot1.ground.errors import alternatives, flag, option
 
@@ -37,7 +38,7 @@ TOPOLOGY_METHODS = ("random-ws", "enas", "darts", "darts-second-order", "gdas", 
 WIDTH_METHODS = {"tas": "TAS", "fbnetv2": "FBNetV2", "tunas": "TuNAS"}
 _LABELS = {**METHODS, "darts-second-order": "DARTS, second order", "setn": "SETN"}
 ONE_SHOT: Mapping[str, tuple[Curve, ...]] = {
-    TOPOLOGY: tuple(Curve(name, _LABELS[name], {"optimizer": name}) for name in TOPOLOGY_METHODS),
+    TOPOLOGY: method_curves(TOPOLOGY_METHODS, _LABELS),
     SIZE: tuple(
         Curve(f"{name}{key}", f"{label}{words}", {"optimizer": name, "warm_up_ratio": ratio})
         for ratio, key, words in ((0.3, "", ""), (0.0, "-without-warm-up", ", without warm-up"))

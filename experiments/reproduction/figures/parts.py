@@ -1,8 +1,10 @@
 """The parts of which figures and tables are made: curves, panels, scales and poolings; names in titles and legends."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
+
+from nasbench1shot1.images import data_sets
 
 Options = Mapping[str, Any]
 
@@ -162,7 +164,8 @@ SPACES = {
     "nats-size": "NATS-Bench's size space",
 }
 """Names of spaces in titles; other spaces keep their registered names."""
-DATA_SETS = {"cifar10": "CIFAR-10", "cifar100": "CIFAR-100", "ImageNet16-120": "ImageNet16-120"}
+DATA_SETS = {name: known.title for name, known in data_sets.DATA_SETS.items()}
+"""Names of data sets in titles."""
 BELOW_FULL = ("medium", "quick")
 """The scales below the largest at which one-shot methods are compared."""
 METHODS = {"darts": "DARTS", "gdas": "GDAS", "pc-darts": "PC-DARTS", "enas": "ENAS", "random-ws": "Random WS"}
@@ -184,3 +187,13 @@ LABELS = {
 def space_panel(space: str, curves: tuple[Curve, ...], **options: Any) -> Panel:
     """Return the panel of a space."""
     return Panel(space, SPACES.get(space, space), {"space": space, **options}, curves)
+
+
+def space_panels(spaces: Iterable[str], curves: tuple[Curve, ...], **options: Any) -> tuple[Panel, ...]:
+    """Return the panels of several spaces, which have equal curves."""
+    return tuple(space_panel(space, curves, **options) for space in spaces)
+
+
+def method_curves(names: Iterable[str], labels: Mapping[str, str] = METHODS, **options: Any) -> tuple[Curve, ...]:
+    """Return one curve per optimizer; optimizers without one of the `labels` keep their registered names."""
+    return tuple(Curve(name, labels.get(name, name), {"optimizer": name, **options}) for name in names)

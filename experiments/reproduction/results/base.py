@@ -13,6 +13,7 @@ import pandas
 from nasbench1shot1.display.colours import MOST_BANDS, Colors, checked_colors, checked_labels
 from nasbench1shot1.display.curves import describe_band, spread_words
 from nasbench1shot1.display.style import AnyStyle, Spread, tones
+from nasbench1shot1.evaluator import mean_regret_of
 from nasbench1shot1.experiments.reproduction.figures.parts import Curve, Figure, Panel, Pooling
 from nasbench1shot1.experiments.reproduction.kinds import FigureJob
 from nasbench1shot1.experiments.rescoring import rescore
@@ -83,9 +84,10 @@ class Results(ABC):
     WHOLE: ClassVar[tuple[str, ...]] = ()
     SMALL: ClassVar[str] = ""
 
+    @property
     @abstractmethod
-    def as_table(self) -> pandas.DataFrame:
-        """Return the plotted values, for the CSV file."""
+    def frame(self) -> pandas.DataFrame:
+        """The plotted values, for the CSV file."""
 
     def further_tables(self) -> Mapping[str, pandas.DataFrame]:
         """Return the contents of further CSV files by the suffix of their names. Default: none."""
@@ -293,23 +295,33 @@ class SearchResults(CurveResults):
         """The metrics of every search, as in `Run.metrics`, by panel and curve."""
         return {found.place: [rescore(run, self.table) for run in found.runs] for found in self.found}
 
+    @cached_property
+    def final_rows(self) -> dict[Place, pandas.DataFrame]:
+        """The last epoch of every search, by panel and curve."""
+        return {place: pandas.concat([frame.tail(1) for frame in frames]) for place, frames in self.frames.items()}
+
     @property
     def all_frames(self) -> list[pandas.DataFrame]:
         """The metrics of all searches."""
         return [frame for frames in self.frames.values() for frame in frames]
+
+    @property
+    def size_text(self) -> str:
+        """The lengths of the searches and the number of seeds in words: "50 epochs, 10 seeds"."""
+        lengths = sorted({run.config["epochs"] for run in self.runs})
+        longest = counted(lengths[-1], "epoch")
+        return f"{longest if len(lengths) == 1 else f'{lengths[0]} to {longest}'}, {self.seeds_text}"
+
+    def mean_regret(self, curves: Sequence[Found]) -> float | None:
+        """Return the mean test regret of the space of some curves; None if the table does not have it."""
+        config = curves[0].runs[0].config
+        return mean_regret_of(config["space"], config["dataset"], self.table)
 
 
 def drawing_of(figure: Figure) -> type[Results]:
     """Return the class that reads and draws the runs of a figure."""
     drawing: type[Results] = imported(f"nasbench1shot1.experiments.reproduction.results.{figure.drawing}")
     return drawing
-
-
-def epochs_text(configs: Sequence[Mapping[str, Any]]) -> str:
-    """Return the lengths of searches in words: "50 epochs", or "50 to 200 epochs"."""
-    lengths = sorted({config["epochs"] for config in configs})
-    longest = counted(lengths[-1], "epoch")
-    return longest if len(lengths) == 1 else f"{lengths[0]} to {longest}"
 
 
 def with_spread(mean: float, spread: float, digits: int = 2, scale: float = 100.0, unit: str = " %") -> str:

@@ -8,27 +8,25 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import pandas
 
+from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.black_box_search.drawing import caption, draw_anytime, regret_floor
 from nasbench1shot1.black_box_search.options import recorded_study
 from nasbench1shot1.black_box_search.record import BlackBoxStudy, Clock
 from nasbench1shot1.black_box_search.repeats import Repeats
+from nasbench1shot1.display.axes import label_log_axis, use_whole_numbers
 from nasbench1shot1.display.canvas import Canvas
 from nasbench1shot1.display.colours import MOST_BANDS, curve_rows, curve_styles
 from nasbench1shot1.display.curves import Pooled
-from nasbench1shot1.display.style import AnyStyle
-from nasbench1shot1.experiments.accuracies import compare_with_published, spread_text
-from nasbench1shot1.experiments.black_box_studies import (
-    draw_ecdf,
-    draw_sorted,
-    ecdf,
-    final_accuracies,
-)
+from nasbench1shot1.display.style import AnyStyle, tones
+from nasbench1shot1.experiments.accuracies import accuracies_of, compare_with_published, spread_text
+from nasbench1shot1.experiments.comparison.overall import shares_below
 from nasbench1shot1.experiments.reproduction.figures.black_box import ROWS
 from nasbench1shot1.experiments.reproduction.figures.parts import DATA_SETS, SPACES
 from nasbench1shot1.experiments.reproduction.results.base import CurveResults, with_spread
 from nasbench1shot1.ground.errors import alternatives
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.runs.folder import CONFIG
+from nasbench1shot1.tables.table import Table
 
 if TYPE_CHECKING:
     from nasbench1shot1.display import axes
@@ -124,8 +122,9 @@ class BlackBoxResults(BlackBoxStudies):
         frames = {found.place: frame_of(found.runs[0]) for found in self.found}
         return pandas.concat(frames, names=["panel", "curve"]).reset_index(["panel", "curve"]).reset_index(drop=True)
 
-    def regrets(self) -> pandas.DataFrame:
-        """Return the regrets of all studies over time: panel, curve, then the columns of `values_over_time`."""
+    @cached_property
+    def frame(self) -> pandas.DataFrame:
+        """The regrets of all studies over time: panel, curve, then the columns of `values_over_time`."""
         statistic = self.pooling.statistic
         return self.stacked(lambda study: values_over_time(study.regret_curve(self.spread, statistic), study.clock))
 
@@ -179,10 +178,6 @@ class RegretAndECDF(BlackBoxResults):
     SHOWS_REGRET = True
     STATISTIC = "right: fraction of searches by final regret; regrets of zero are drawn at the left edge"
 
-    def as_table(self) -> pandas.DataFrame:
-        """Return the left panel's values: panel, curve, then the columns of `values_over_time`."""
-        return self.regrets()
-
     def further_tables(self) -> Mapping[str, pandas.DataFrame]:
         """Return the right panel's values: panel, curve, test_regret and fraction (of searches)."""
         frame = self.stacked(lambda study: ecdf(study.final["test_regret"]))
@@ -202,7 +197,7 @@ class RegretAndECDF(BlackBoxResults):
                 look: Style = {"label": found.curve.label, "style": styles[key]}
                 has_band = len(keys) <= MOST_BANDS
                 draw_anytime(line[0], found.runs[0], has_band=has_band, floor=lowest, spread=self.spread, **look)
-                draw_ecdf(line[1], finals[key], floor=floor, **look)
+                _draw_ecdf(line[1], finals[key], floor=floor, **look)
 
 
 class MiniAgainstFull(BlackBoxResults):
@@ -213,10 +208,6 @@ class MiniAgainstFull(BlackBoxResults):
         "mutation rate: expected number of changed choices; regularized evolution has its default tournament size, 10"
     )
     SHARED = True
-
-    def as_table(self) -> pandas.DataFrame:
-        """Return the drawn values: panel, curve, then the columns of `values_over_time`."""
-        return self.regrets()
 
     @property
     def curve_rows(self) -> list[list[str]]:
@@ -253,17 +244,13 @@ class SortedRuns(BlackBoxResults):
     )
 
     @cached_property
-    def accuracies(self) -> pandas.DataFrame:
+    def frame(self) -> pandas.DataFrame:
         """The drawn accuracies as fractions: panel, curve, then the columns of `final_accuracies`."""
         return self.stacked(lambda study: final_accuracies(study, self.table))
 
-    def as_table(self) -> pandas.DataFrame:
-        """Return `accuracies`."""
-        return self.accuracies
-
     def further_tables(self) -> Mapping[str, pandas.DataFrame]:
         """Return mean and standard deviation beside table 5 of NAS-Bench-201."""
-        return {"table5": compare_with_published(self.accuracies)}
+        return {"table5": compare_with_published(self.frame)}
 
     def headings(self) -> tuple[str, ...]:
         """Return the column headings of the summary."""
@@ -271,7 +258,7 @@ class SortedRuns(BlackBoxResults):
 
     def rows(self) -> list[list[str]]:
         """Return mean and standard deviation of each curve beside table 5 of NAS-Bench-201."""
-        frame = compare_with_published(self.accuracies)
+        frame = compare_with_published(self.frame)
         return [
             [row["curve"], row["dataset"], row["split"], *(spread_text(row, name) for name in ("", "published_"))]
             for row in frame.to_dict("records")
@@ -279,16 +266,19 @@ class SortedRuns(BlackBoxResults):
 
     def columns(self) -> list[tuple[str, str]]:
         """Return the data sets and splits."""
-        return list(dict.fromkeys(zip(self.accuracies["dataset"], self.accuracies["split"], strict=True)))
+        return list(dict.fromkeys(zip(self.frame["dataset"], self.frame["split"], strict=True)))
 
     def draw_row(self, line: "Sequence[axes.Axes]", keys: Sequence[str], colours: Mapping[str, str]) -> None:
         """Draw the sorted accuracies of all searches, with one column per data set and split."""
         styles = self.styles(colours)
         for ax, (dataset, split) in zip(line, self.columns(), strict=True):
-            own = self.accuracies.query("dataset == @dataset and split == @split and curve in @keys")
+            own = self.frame.query("dataset == @dataset and split == @split and curve in @keys")
             for found in self.found:
                 if (key := found.curve.key) in keys:
-                    draw_sorted(ax, own[own["curve"] == key], label=found.curve.label, style=styles[key])
+                    curve = own[own["curve"] == key]
+                    ax.plot(curve["rank"], 100 * curve["accuracy"], label=found.curve.label, **tones(styles[key]))
+            ax.set_xlabel("search, sorted by accuracy")
+            use_whole_numbers(ax.xaxis)
             ax.set_title(f"{DATA_SETS.get(dataset, dataset)}, {split}")
         line[0].set_ylabel("accuracy after 200 epochs [%]")
 
@@ -297,6 +287,34 @@ def values_over_time(curve: Pooled, clock: Clock) -> pandas.DataFrame:
     """Return a curve as a data frame with the columns seconds or evaluations, mean, median, low and high (the band)."""
     time = "seconds" if clock == "simulated_seconds" else clock
     return curve.frame.rename(columns={"at": time})[[time, "mean", "median", "low", "high"]]
+
+
+def ecdf(values: Any) -> pandas.DataFrame:
+    """Return the empirical cumulative distribution function (ECDF) of N values.
+
+    The columns are `value` (ascending) and `fraction`, the fraction of values up to and including `value`.
+    """
+    ascending = np.sort(np.asarray(values, np.float64))
+    return pandas.DataFrame({"value": ascending, "fraction": shares_below(ascending, ascending)})
+
+
+def _draw_ecdf(ax: "axes.Axes", regrets: Any, *, floor: float, label: str, style: Style) -> None:
+    """Draw the ECDF of final test regrets, given as fractions, in percent on a logarithmic axis.
+
+    Regrets below `floor`, a fraction, are drawn at `floor`, because a logarithmic axis cannot show zero.
+    """
+    frame = ecdf(np.maximum(regrets, floor))
+    at, fraction = 100 * frame["value"], np.r_[0.0, frame["fraction"]]
+    ax.step(np.r_[at[0], at], fraction, where="post", label=label, **tones(style))
+    ax.set_xscale("log")
+    label_log_axis(ax.xaxis)
+    ax.set_xlabel("final test regret [%]")
+    ax.set_ylabel("fraction of searches")
+
+
+def final_accuracies(study: BlackBoxStudy, table: Table) -> pandas.DataFrame:
+    """Return the accuracies of the final incumbents of a study on every data set and split, as `accuracies_of` does."""
+    return accuracies_of([Architecture.parse(line["architecture"]) for line in study.lines], table)
 
 
 def _names(spaces: Sequence[str]) -> str:

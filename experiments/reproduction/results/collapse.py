@@ -31,10 +31,8 @@ from nasbench1shot1.display.colours import (
 )
 from nasbench1shot1.display.curves import Pooled, describe_band, draw_curve, pool_values
 from nasbench1shot1.display.style import AnyStyle
-from nasbench1shot1.evaluator import mean_regret_of
 from nasbench1shot1.experiments.comparison.rank_tests import SIGNIFICANT, rank_tests
 from nasbench1shot1.experiments.reproduction.figures.collapse import BASE, SHORTER
-from nasbench1shot1.experiments.reproduction.figures.parts import Panel
 from nasbench1shot1.experiments.reproduction.results.base import Place, SearchResults, in_front
 from nasbench1shot1.ground.text import counted, counted_range
 from nasbench1shot1.nasbench201.architecture import EDGES, NONE, OPERATIONS, EdgeArchitecture
@@ -134,8 +132,9 @@ class Collapse(SearchResults):
         """The last row of every search's `measures`, by panel and curve."""
         return {place: pandas.concat([frame.tail(1) for frame in frames]) for place, frames in self.measured.items()}
 
-    def as_table(self) -> pandas.DataFrame:
-        """Return a row for every panel, curve and epoch: mean and band (`<quantity>_low`, `_high`) of every quantity.
+    @cached_property
+    def frame(self) -> pandas.DataFrame:
+        """A row for every panel, curve and epoch: mean and band (`<quantity>_low`, `_high`) of every quantity.
 
         `seeds` is the number of searches, and `steps` the number of weight steps so far.
         """
@@ -220,7 +219,8 @@ class Collapse(SearchResults):
             for (panel, curves), row in zip(self.by_panel, canvas.grid, strict=True):
                 for ax, (name, label) in zip(row, DRAWN.items(), strict=True):
                     for found in curves:
-                        is_base, curve = found.curve.key == BASE, _over(panel, self.curves[found.place][name])
+                        is_base, curve = found.curve.key == BASE, self.curves[found.place][name]
+                        curve = replace(curve, at=panel.options["epochs"] / curve.at[-1] * curve.at)
                         scale = 100.0 if name == "test_regret" else 1.0
                         look = styles[found.curve.key]
                         draw_curve(ax, curve, label=found.curve.label, style=look, scale=scale, has_band=is_base)
@@ -231,8 +231,7 @@ class Collapse(SearchResults):
                     ax.grid(alpha=0.25)
                     label_epochs(ax)
                 row[0].set_title(panel.title, loc="left")
-                config = curves[0].runs[0].config
-                if (mean := mean_regret_of(config["space"], config["dataset"], self.table)) is not None:
+                if (mean := self.mean_regret(curves)) is not None:
                     draw_mean_regret(mean, row[0])
             legend: dict[str, dict[str, Any]] = {
                 found.curve.label: styles[found.curve.key] for _, curves in self.by_panel for found in curves
@@ -284,11 +283,6 @@ _ENDS = {"mean": "centre", "low": "low", "high": "high"}
 def steps_per_epoch(config: Mapping[str, Any]) -> int:
     """Return the number of weight steps of an epoch of a recorded search."""
     return -(-int(config["weight_images"]) // int(config["batch_size"]))
-
-
-def _over(panel: Panel, curve: Pooled) -> Pooled:
-    """Return a curve whose last epoch is that of its panel."""
-    return replace(curve, at=panel.options["epochs"] / curve.at[-1] * curve.at)
 
 
 def _with_band(row: "pandas.Series[Any]", name: str, scale: float = 1.0) -> str:

@@ -37,7 +37,7 @@ class Importances(StudyResults):
     """
 
     @cached_property
-    def frame(self) -> pandas.DataFrame:
+    def importances(self) -> pandas.DataFrame:
         """The importances of every panel, as `importance.importances` returns them."""
         return pandas.concat([importances(found.runs).assign(panel=found.panel.key) for found in self.found])
 
@@ -48,10 +48,11 @@ class Importances(StudyResults):
             return {}
         return {found.panel.key: interactions(found.runs, _most_searched(found.runs)) for found in self.found}
 
-    def as_table(self) -> pandas.DataFrame:
-        """Return one row per panel, evaluator, budget and hyperparameter or pair: `value`, `observations`."""
+    @cached_property
+    def frame(self) -> pandas.DataFrame:
+        """One row per panel, evaluator, budget and hyperparameter or pair: `value`, `observations`."""
         names = {"hyperparameter": "first", "importance": "value"}
-        frames = [self.frame.rename(columns=names).assign(second="", evaluator=FANOVA)]
+        frames = [self.importances.rename(columns=names).assign(second="", evaluator=FANOVA)]
         studies = {found.panel.key: found.runs for found in self.found}
         for panel, pairs in self.pairwise.items():
             budget = _most_searched(studies[panel])
@@ -63,13 +64,13 @@ class Importances(StudyResults):
 
     def headings(self) -> tuple[str, ...]:
         """Return the column headings of the summary."""
-        return "panel", "budget", "searches", *order_of(self.frame)
+        return "panel", "budget", "searches", *order_of(self.importances)
 
     def rows(self) -> list[list[str]]:
         """Return the importances."""
         rows = []
-        for (panel, budget), own in self.frame.groupby(["panel", "budget"], sort=False):
-            values = own.set_index("hyperparameter")["importance"].reindex(order_of(self.frame))
+        for (panel, budget), own in self.importances.groupby(["panel", "budget"], sort=False):
+            values = own.set_index("hyperparameter")["importance"].reindex(order_of(self.importances))
             cells = ["–" if np.isnan(value) else f"{100 * value:.0f} %" for value in values]
             rows.append([str(panel), str(budget), str(own["observations"].iloc[0]), *cells])
         return rows
@@ -106,7 +107,7 @@ class Importances(StudyResults):
             for budget in budgets
         }
         surfaces = {budget: marginal(found.runs, PAIR, budget) for budget in budgets}
-        frame = self.frame[self.frame["panel"] == found.panel.key]
+        frame = self.importances[self.importances["panel"] == found.panel.key]
         pairs = self.pairwise.get(found.panel.key)
         return Row(found.panel.title, surfaces, {b: p.reshape(-1, 2) for b, p in points.items()}, frame, pairs)
 

@@ -24,7 +24,6 @@ from nasbench1shot1.display.canvas import Canvas
 from nasbench1shot1.display.colours import BLACK, curve_styles
 from nasbench1shot1.display.curves import LEVEL_COLOUR, Pooled, log_floor, pool_values
 from nasbench1shot1.display.style import AnyStyle, tone, tones
-from nasbench1shot1.evaluator import mean_regret_of
 from nasbench1shot1.experiments.comparison.rank_tests import SIGNIFICANT, Distribution, rank_tests
 from nasbench1shot1.experiments.reproduction.figures.parts import Panel
 from nasbench1shot1.experiments.reproduction.results.base import Found, Place, SearchResults, in_front
@@ -125,8 +124,9 @@ class MethodTable(SearchResults):
             }
         return found
 
-    def as_table(self) -> pandas.DataFrame:
-        """Return a row for every panel and curve, with regrets as fractions; the last row of a panel is the baseline.
+    @cached_property
+    def frame(self) -> pandas.DataFrame:
+        """A row for every panel and curve, with regrets as fractions; the last row of a panel is the baseline.
 
         The regrets of random sampling are computed from the table, without any search; its number of seeds is 0.
 
@@ -139,7 +139,7 @@ class MethodTable(SearchResults):
     def _rows_of(self, panel: Panel, curves: Sequence[Found]) -> list[dict[str, Any]]:
         rows = []
         for found in curves:
-            own, last = self.pooled[found.place], pandas.concat([frame.tail(1) for frame in self.frames[found.place]])
+            own, last = self.pooled[found.place], self.final_rows[found.place]
             row: dict[str, Any] = {"panel": panel.key, "curve": found.curve.key, "seeds": len(last)}
             for name in MEASURES:
                 of_measure = own[name].frame.iloc[0]
@@ -151,12 +151,6 @@ class MethodTable(SearchResults):
         for name, regret in self.baselines[panel.key].items():
             baseline |= {f"{name}_mean": regret.mean, f"{name}_std": regret.std}
         return [*rows, baseline]
-
-    def mean_of(self, curves: Sequence[Found]) -> float:
-        """Return the mean regret of the space of some curves, NaN if the table does not have it."""
-        config = curves[0].runs[0].config
-        mean = mean_regret_of(config["space"], config["dataset"], self.table)
-        return float("nan") if mean is None else mean
 
     def further_tables(self) -> Mapping[str, pandas.DataFrame]:
         """Return `rank_tests` and `searches`."""
@@ -195,14 +189,13 @@ class MethodTable(SearchResults):
 
     def rows(self) -> list[list[str]]:
         """Return mean and band of every measure in percent, and the seconds of a search."""
-        frame = self.as_table()
         return [
             [
                 *(row["panel"], row["curve"], f"{row['seeds']:,}" if row["seeds"] else ""),
                 *(with_band(row, name) for name in MEASURES),
                 "" if np.isnan(row["seconds"]) else f"{row['seconds']:.0f}",
             ]
-            for _, row in frame.iterrows()
+            for _, row in self.frame.iterrows()
         ]
 
     def notes(self) -> list[str]:
@@ -226,7 +219,7 @@ class MethodTable(SearchResults):
         left end.
         """
         first = [found.curve.key for found in self.by_panel[0][1]]
-        order = sorted(first, key=lambda key: self._mean((self.by_panel[0][0].key, key), FINAL))
+        order = sorted(first, key=lambda key: float(self.samples[self.by_panel[0][0].key, key][FINAL].mean()))
         order += [f.curve.key for _, curves in self.by_panel for f in curves if f.curve.key not in order]
         order, columns = list(dict.fromkeys(order)), len(self.by_panel)
         floors = {panel.key: self._log_floor(curves) for panel, curves in self.by_panel}
@@ -236,7 +229,8 @@ class MethodTable(SearchResults):
                 floor = floors[panel.key]
                 for found in curves:
                     self._draw_method(ax, found, order.index(found.curve.key), floor, colours)
-                ax.axvline(100 * self.mean_of(curves), **tones(MEAN_LOOK))
+                if (mean := self.mean_regret(curves)) is not None:
+                    ax.axvline(100 * mean, **tones(MEAN_LOOK))
                 if (best_sampled := self.baselines[panel.key].get(BEST)) is not None:
                     ax.axvline(100 * best_sampled.mean, color=tone(BLACK), linestyle="--", linewidth=1)
                 ax.set_title(panel.title)
@@ -259,8 +253,7 @@ class MethodTable(SearchResults):
             if not has_best:
                 best, sampled = {}, {}
             legend = {"after the last epoch": dots, **best, MEAN_LABEL: MEAN_LOOK, **sampled}
-            size = f"{counted(configs[0]['epochs'], 'epoch')}, {self.seeds_text}"
-            title = self.title(scale_text(configs).splitlines()[0], size)
+            title = self.title(scale_text(configs).splitlines()[0], self.size_text)
             shown = [(floors[found.place[0]], pooled) for found in self.found for pooled in self._drawn(found)]
             is_floored = any(pooled.low[0] < floor for floor, pooled in shown)
             is_cut = any(pooled.is_cut for _, pooled in shown)
@@ -299,11 +292,8 @@ class MethodTable(SearchResults):
         On a linear axis, one disconnected cell of NAS-Bench-201 (regret: 84 %) would squeeze all others to the left.
         """
         drawn = [pooled for found in curves for pooled in self._drawn(found)]
-        highest = max(float(pooled.high[0]) for pooled in drawn)
-        return log_floor(drawn) if highest > MOST_OF_MEAN * self.mean_of(curves) else 0.0
-
-    def _mean(self, place: Place, measure: str) -> float:
-        return float(self.samples[place][measure].mean())
+        highest, mean = max(float(pooled.high[0]) for pooled in drawn), self.mean_regret(curves)
+        return log_floor(drawn) if mean is not None and highest > MOST_OF_MEAN * mean else 0.0
 
     def _frames_of(self, curves: Sequence[Found]) -> list[pandas.DataFrame]:
         return [frame for found in curves for frame in self.frames[found.place]]

@@ -24,8 +24,8 @@ from nasbench1shot1.experiments.reproduction.results.base import (
     Found,
     SearchResults,
     draw_point,
-    epochs_text,
     in_front,
+    with_spread,
 )
 from nasbench1shot1.ground.text import markdown_table
 from nasbench1shot1.one_shot_search.captions import scale_text
@@ -62,7 +62,8 @@ class _Searches(SearchResults):
     def blocks(self) -> dict[str, list[Found]]:
         """The methods of each block with searches of its own, in the order of the table."""
         own = dict.fromkeys(found.panel.key for found in self.found if found.panel.key != ANY)
-        keys = [key for key in BLOCKS if key in own] or [key for key in BLOCKS if key in self._planned]
+        planned = {panel.key for panel in self.figure.full.panels}
+        keys = [key for key in BLOCKS if key in own] or [key for key in BLOCKS if key in planned]
         order = list(NAMES)
         return {
             key: sorted(
@@ -71,11 +72,6 @@ class _Searches(SearchResults):
             )
             for key in keys
         }
-
-    @property
-    def _planned(self) -> set[str]:
-        """The panels that the figure has."""
-        return {panel.key for panel in self.figure.full.panels}
 
     @cached_property
     def accuracies(self) -> dict[str, Accuracies]:
@@ -105,8 +101,7 @@ class _Searches(SearchResults):
 
     def heading(self) -> str:
         """Return the title of the picture."""
-        configs = [run.config for run in self.runs]
-        return self.title(scale_text(configs), f"{epochs_text(configs)}, {self.seeds_text}")
+        return self.title(scale_text([run.config for run in self.runs]), self.size_text)
 
     def text(self, *lines: str) -> str:
         """Return the caption of the picture."""
@@ -125,8 +120,9 @@ class AccuracyByEpoch(_Searches):
         """The accuracies of the block that the figure shows."""
         return next(iter(self.accuracies.values()))
 
-    def as_table(self) -> pandas.DataFrame:
-        """Return the plotted values: the columns of `Accuracies.by_epoch`, with `curve` for the method."""
+    @cached_property
+    def frame(self) -> pandas.DataFrame:
+        """The plotted values: the columns of `Accuracies.by_epoch`, with `curve` for the method."""
         return self.of_block.by_epoch().rename(columns={"method": "curve", "runs": "seeds"})
 
     HEADINGS = Accuracies.HEADINGS
@@ -149,8 +145,9 @@ class AccuracyByEpoch(_Searches):
 class OneShotTable(_Searches):
     """Table 5: mean and standard deviation of the final accuracies, beside the published values."""
 
-    def as_table(self) -> pandas.DataFrame:
-        """Return a row for every block, method, data set and split: `block`, then the columns of `Accuracies.final`."""
+    @cached_property
+    def frame(self) -> pandas.DataFrame:
+        """A row for every block, method, data set and split: `block`, then the columns of `Accuracies.final`."""
         frames = [
             in_front(found.final(PUBLISHED[block]), block=block).rename(columns={"method": "curve", "runs": "seeds"})
             for block, found in self.accuracies.items()
@@ -192,7 +189,7 @@ class OneShotTable(_Searches):
 
         There is a panel for every data set and split.
         """
-        frame, places = self.as_table(), self.all_accuracies.places
+        frame, places = self.frame, self.all_accuracies.places
         lines = [(block, found) for block, curves in self.blocks.items() for found in curves]
         usual = self.styles(colours)
         panel = (max(3.0, 8 / len(places)), 0.9 + 0.34 * len(lines))
@@ -276,8 +273,9 @@ class ProxyTable(CurveResults):
                     rows.append({**place, "column": PROBABILITY, "pearson": values[PROBABILITY]})
         return pandas.DataFrame(rows)
 
-    def as_table(self) -> pandas.DataFrame:
-        """Return a row for every method and column: curve, column, seeds, mean, std (n - 1), published."""
+    @cached_property
+    def frame(self) -> pandas.DataFrame:
+        """A row for every method and column: curve, column, seeds, mean, std (n - 1), published."""
         rows = [
             {"curve": curve, "column": column, "seeds": len(own), "mean": own.mean(skipna=False), "std": own.std()}
             for (curve, column), own in self.correlations.groupby(["curve", "column"], sort=False)["pearson"]
@@ -296,7 +294,7 @@ class ProxyTable(CurveResults):
 
     def rows(self) -> list[list[str]]:
         """Return the mean of each method and column, beside the published mean."""
-        found = {(row["curve"], row["column"]): row for row in self.as_table().to_dict("records")}
+        found = {(row["curve"], row["column"]): row for row in self.frame.to_dict("records")}
         rows = []
         for key, label in self.labels.items():
             texts = [_correlation_text(found[key, name]) if (key, name) in found else "–" for name in COLUMNS]
@@ -322,7 +320,7 @@ class ProxyTable(CurveResults):
         """Return the picture: the correlations of every search and their mean, with a panel for every column."""
         frame, keys = self.correlations, list(self.labels)
         usual = dict(zip(keys, curve_styles(keys, colours), strict=True))
-        published = self.as_table().set_index(["curve", "column"])["published"]
+        published = self.frame.set_index(["curve", "column"])["published"]
         with Canvas(1, len(COLUMNS), panel=(3.0, 0.9 + 0.4 * len(keys)), style=style, sharey=True) as canvas:
             for ax, (column, title) in zip(canvas.axes, COLUMNS.items(), strict=True):
                 for height, key in enumerate(keys):
@@ -354,6 +352,4 @@ class ProxyTable(CurveResults):
 
 
 def _correlation_text(row: Mapping[Any, Any]) -> str:
-    value = "undefined" if np.isnan(row["mean"]) else f"{row['mean']:.3f}"
-    spread = "" if np.isnan(row["std"]) else f" ± {row['std']:.3f}"
-    return f"{value}{spread} ({row['published']:.3f})"
+    return f"{with_spread(row['mean'], row['std'], 3, 1, '')} ({row['published']:.3f})"

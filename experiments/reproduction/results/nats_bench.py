@@ -23,7 +23,6 @@ from nasbench1shot1.experiments.accuracies import (
     compare_with_published,
     spread_text,
 )
-from nasbench1shot1.experiments.black_box_studies import final_accuracies
 from nasbench1shot1.experiments.reproduction.figures.nats_bench import ONE_SHOT, SIZE
 from nasbench1shot1.experiments.reproduction.figures.parts import DATA_SETS, Curve
 from nasbench1shot1.experiments.reproduction.results.base import (
@@ -41,11 +40,11 @@ from nasbench1shot1.experiments.reproduction.results.black_box import (
     BlackBoxResults,
     BlackBoxStudies,
     Style,
+    final_accuracies,
     values_over_time,
 )
 from nasbench1shot1.experiments.reproduction.results.regrets import variant_styles
 from nasbench1shot1.ground.errors import flag
-from nasbench1shot1.ground.text import counted
 from nasbench1shot1.one_shot_search.captions import provenance, scale_text
 from nasbench1shot1.one_shot_search.record import SearchRecord
 from nasbench1shot1.tables.table import Table
@@ -95,8 +94,9 @@ class AccuracyOverTime(BlackBoxResults):
             f"axes begin with the lowest curve at {100 * STEEP:.0f} % of the time"
         )
 
-    def as_table(self) -> pandas.DataFrame:
-        """Return the drawn accuracies: panel, curve, then the columns of `values_over_time`."""
+    @cached_property
+    def frame(self) -> pandas.DataFrame:
+        """The drawn accuracies: panel, curve, then the columns of `values_over_time`."""
         return self.stacked(lambda study: values_over_time(accuracy_over_time(study, self.spread), study.clock))
 
     def shown_values(self, study: BlackBoxStudy) -> "pandas.Series[float]":
@@ -172,8 +172,9 @@ class AccuracyOfDataSets(SearchResults):
             found[place] = pool_values(list(epochs), values, spread=self.spread)
         return found
 
-    def as_table(self) -> pandas.DataFrame:
-        """Return a row for every panel, curve and epoch: seeds, mean, std, low and high (the band), and measured.
+    @cached_property
+    def frame(self) -> pandas.DataFrame:
+        """A row for every panel, curve and epoch: seeds, mean, std, low and high (the band), and measured.
 
         Accuracies are fractions; `measured` is the fraction of measured values.
         """
@@ -220,9 +221,7 @@ class AccuracyOfDataSets(SearchResults):
             return canvas.finish(self._title(), self._caption(), legend=legend, band=band)
 
     def _title(self) -> str:
-        config = self.runs[0].config
-        size = f"{counted(config['epochs'], 'epoch')}, {self.seeds_text}"
-        return self.title(*described_scales(self.by_panel), size)
+        return self.title(*described_scales(self.by_panel), self.size_text)
 
     def _caption(self) -> str:
         shown = "test accuracy, after full training, of the architecture that each search prefers after an epoch"
@@ -281,15 +280,16 @@ class FinalAccuracies(BlackBoxStudies):
         space = self.found[0].runs[0].config["space"]
         return compare_with_published(self.accuracies, PUBLISHED.get(space, {}))
 
-    def as_table(self) -> pandas.DataFrame:
-        """Return mean and standard deviation beside the published values: the columns of `compared`."""
+    @cached_property
+    def frame(self) -> pandas.DataFrame:
+        """Mean and standard deviation beside the published values: the columns of `compared`."""
         return self.compared.sort_values("dataset", key=lambda names: names.map(list(DATA_SETS).index), kind="stable")
 
     def rows(self) -> list[list[str]]:
         """Return the table; a row without runs shows the largest network of spaces where it is a baseline."""
         labels = {found.curve.key: found.curve.label for found in self.methods}
         rows = []
-        for dataset, own in self.as_table().groupby("dataset", sort=False):
+        for dataset, own in self.frame.groupby("dataset", sort=False):
             title = DATA_SETS[str(dataset)]
             for row in own.to_dict("records"):
                 values = [spread_text(row, name) for name in ("", "published_")]
@@ -310,8 +310,9 @@ class FinalAccuracies(BlackBoxStudies):
             notes.append(
                 "Published searches observed validation accuracy, but ours observed test accuracy: do not compare them."
             )
-        missing = [curve.label for curve in ONE_SHOT[space] if curve.key in self._usual - self._shown]
-        if missing:
+        shown = {found.curve.key for found in self.methods}
+        of_paper = [curve for curve in ONE_SHOT[space] if "without" not in curve.key]
+        if missing := [curve.label for curve in of_paper if curve.key not in shown]:
             figure = "nats-figure7-size" if space == SIZE else "nats-figure7"
             notes.append(
                 f"There are no runs of {', '.join(missing)}: run `nb1shot1 reproduce {figure}`, and give its folder "
@@ -321,18 +322,10 @@ class FinalAccuracies(BlackBoxStudies):
             notes.append("The published values of this space are not known to this package.")
         return notes
 
-    @property
-    def _usual(self) -> set[str]:
-        """The keys of the one-shot methods in the paper's table."""
-        return {curve.key for curve in ONE_SHOT[self.found[0].runs[0].config["space"]] if "without" not in curve.key}
-
-    @property
-    def _shown(self) -> set[str]:
-        return {found.curve.key for found in self.methods}
-
     def drawn(self, style: AnyStyle | None, colours: Mapping[str, str]) -> "axes.Figure":
         """Return the picture: mean and standard deviation of the test accuracies of each method, ours and published."""
-        frame, columns, tall = self.as_table().query("split == 'test'"), len(self.by_panel), self._most_methods
+        frame, columns = self.frame.query("split == 'test'"), len(self.by_panel)
+        tall = max(Counter(found.panel.key for found in self.methods).values())
         with Canvas(1, columns, panel=(max(4.2, 8 / columns), 0.9 + 0.36 * tall), style=style) as canvas:
             for ax, (panel, _) in zip(canvas.axes, self.by_panel, strict=True):
                 own = [found for found in self.methods if found.panel.key == panel.key]
@@ -358,10 +351,6 @@ class FinalAccuracies(BlackBoxStudies):
             if self._largest(self.by_panel[0][0].key) is not None:
                 legend[LARGEST] = LEVEL
             return canvas.finish(self._title(), self._caption(), legend=legend)
-
-    @property
-    def _most_methods(self) -> int:
-        return max(Counter(found.panel.key for found in self.methods).values())
 
     @property
     def statistic(self) -> str:

@@ -111,10 +111,6 @@ class ProxyCorrelations(CurveResults):
         """
         return pandas.concat([result.by_epoch for result in self.sizes], ignore_index=True)
 
-    def as_table(self) -> pandas.DataFrame:
-        """Return `frame`."""
-        return self.frame
-
     def rows(self) -> list[list[str]]:
         """Return the correlations after the last epoch."""
         return [

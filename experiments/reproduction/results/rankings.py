@@ -93,10 +93,6 @@ class RankingCurves(CurveResults):
         values = [f"spearman_{name}_{of}" for name in LABELS for of in OF_CURVE]
         return stacked[["panel", "curve", "seeds", *KEYS, "n", "measured", *values]]
 
-    def as_table(self) -> pandas.DataFrame:
-        """Return `frame`."""
-        return self.frame
-
     @property
     def headline(self) -> pandas.DataFrame:
         """The rows at `headline_place`."""

@@ -21,12 +21,10 @@ from nasbench1shot1.display.canvas import Canvas
 from nasbench1shot1.display.colours import LINES, METHODS, MOST_BANDS, curve_styles
 from nasbench1shot1.display.curves import draw_curve
 from nasbench1shot1.display.style import AnyStyle
-from nasbench1shot1.evaluator import mean_regret_of
 from nasbench1shot1.experiments.reproduction.figures.parts import Curve, Figure, Panel
 from nasbench1shot1.experiments.reproduction.results.base import (
     Place,
     SearchResults,
-    epochs_text,
     in_front,
     with_spread,
 )
@@ -66,8 +64,9 @@ class RegretCurves(SearchResults):
             frame[[f"{curve}_std" for curve in CURVES]] = float("nan")
         return found
 
-    def as_table(self) -> pandas.DataFrame:
-        """Return a row for every panel, curve and epoch: `seeds`, then the columns of `AnytimeRegret.frame`."""
+    @cached_property
+    def frame(self) -> pandas.DataFrame:
+        """A row for every panel, curve and epoch: `seeds`, then the columns of `AnytimeRegret.frame`."""
         frames = [
             in_front(frame.reset_index(), panel=panel, curve=curve, seeds=len(self.frames[panel, curve]))
             for (panel, curve), frame in self.by_epoch.items()
@@ -102,8 +101,7 @@ class RegretCurves(SearchResults):
                         curve, line = self.curves[found.place].curves[quantity], styles[found.place]
                         draw_curve(ax, curve, label=found.curve.label, style=line, has_band=has_band)
                         is_cut |= curve.is_cut and has_band
-                config = curves[0].runs[0].config
-                if (mean := mean_regret_of(config["space"], config["dataset"], self.table)) is not None:
+                if (mean := self.mean_regret(curves)) is not None:
                     draw_mean_regret(mean, column[0])
             self._label(canvas)
             legend = legend_styles([(found.panel, found.curve) for found in self.found], styles)
@@ -123,11 +121,9 @@ class RegretCurves(SearchResults):
         canvas.grid[1, 0].set_ylabel(f"{one_shot_error_text([run.config for run in self.runs])} [%]")
 
     def _title(self) -> str:
-        configs = [run.config for run in self.runs]
-        size = f"{epochs_text(configs)}, {self.seeds_text}"
         drawn = {found.curve.key: found.curve.label for found in self.found}
         part = "" if len(drawn) == len({c.key for _, c in self.figure.full.pairs()}) else ", ".join(drawn.values())
-        return self.title(part, scale_text(configs), size)
+        return self.title(part, scale_text([run.config for run in self.runs]), self.size_text)
 
     def _caption(self) -> str:
         return self.caption(frames=self.all_frames)

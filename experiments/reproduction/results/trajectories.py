@@ -1,18 +1,19 @@
 """Incumbents of studies over simulated time: figures 5, 14 and 15 of NAS-Bench-1Shot1, and the comparison of tuners."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas
 
+from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.black_box_search.drawing import caption as black_box_caption
-from nasbench1shot1.black_box_search.record import BlackBoxStudy
+from nasbench1shot1.black_box_search.record import INCUMBENT, BlackBoxStudy
 from nasbench1shot1.display.colours import Colors
 from nasbench1shot1.display.style import AnyStyle
-from nasbench1shot1.experiments.black_box_studies import repetitions
+from nasbench1shot1.evaluator import Judge, Score
 from nasbench1shot1.experiments.reproduction.figures.parts import LABELS, Panel
 from nasbench1shot1.experiments.reproduction.results.base import Results, in_front, with_spread
 from nasbench1shot1.experiments.rescoring import rescore_study
@@ -28,6 +29,8 @@ from nasbench1shot1.experiments.tuning.trajectory import (
 )
 from nasbench1shot1.ground.errors import InvalidInputError, alternatives, option
 from nasbench1shot1.one_shot_search.captions import provenance, scale_text
+from nasbench1shot1.runs.folder import CONFIG
+from nasbench1shot1.tables.table import Table
 
 if TYPE_CHECKING:
     from nasbench1shot1.display import axes
@@ -122,8 +125,9 @@ class Trajectories(StudyResults):
         frames = [_without_end(frame) for _, curve in self.curves for frame in curve.repetitions]
         return provenance(pandas.concat([frame["test_measured"].astype(float) for frame in frames]))
 
-    def as_table(self) -> pandas.DataFrame:
-        """Return the mean curves: `panel`, `curve`, then the columns of `trajectory.average`."""
+    @cached_property
+    def frame(self) -> pandas.DataFrame:
+        """The mean curves: `panel`, `curve`, then the columns of `trajectory.average`."""
         frames = [
             in_front(average(curve.repetitions, spread=self.spread), panel=panel.key, curve=curve.key)
             for panel, curve in self.curves
@@ -190,3 +194,43 @@ def _without_end(repetition: pandas.DataFrame) -> pandas.DataFrame:
     incumbents = repetition.drop(columns="seconds")
     is_repeated = len(incumbents) > 1 and incumbents.iloc[-1].equals(incumbents.iloc[-2])
     return repetition.iloc[:-1] if is_repeated else repetition
+
+
+# Black-box studies ----------------------------------------------------------------------------------------------------
+
+
+def repetitions(study: BlackBoxStudy, table: Table) -> list[pandas.DataFrame]:
+    """Return the incumbents of every search as repetitions of a `Curve`.
+
+    Args:
+        study: a study with recorded searches.
+        table: the table of the study.
+
+    Returns:
+        One data frame per search with the columns seconds, test_regret and validation_regret (fractions), and
+        test_measured. Each incumbent has a row, and a last row repeats the final incumbent at the end of the search.
+
+    Raises:
+        InvalidInputError: the study searched another table.
+    """
+    if study.config["table_id"] != table.id:
+        raise InvalidInputError(
+            f"{study.folder} searched the table {study.config['table_id']}, but the figure is scored on {table.id}: "
+            f"select the study's table with {option('table')} or repeat the study"
+        )
+    scored: dict[str, Score] = {}
+    judge = Judge.from_config(study.config, study.folder / CONFIG)
+    return [pandas.DataFrame(_incumbent_rows(line, table, judge, scored)) for line in study.lines]
+
+
+def _incumbent_rows(
+    line: dict[str, Any], table: Table, judge: Judge, scored: dict[str, Score]
+) -> Iterator[dict[str, Any]]:
+    entries = [dict(zip(INCUMBENT, entry, strict=True)) for entry in line["incumbents"]]
+    end = {**entries[-1], "simulated_seconds": line["simulated_seconds"]}
+    for entry in [*entries, end]:
+        if (text := entry["architecture"]) not in scored:
+            scored[text] = judge.score(Architecture.parse(text), table)
+        found = scored[text]
+        regrets = {"test_regret": found.test_regret, "validation_regret": found.validation_regret}
+        yield {"seconds": entry["simulated_seconds"], **regrets, "test_measured": found.test_measured}

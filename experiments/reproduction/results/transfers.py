@@ -13,7 +13,6 @@ from nasbench1shot1.display.style import AnyStyle, tones
 from nasbench1shot1.experiments.reproduction.figures.nasbench_1shot1 import TRANSFERRED
 from nasbench1shot1.experiments.reproduction.results.base import Place, SearchResults, with_spread
 from nasbench1shot1.experiments.tuning.best import transfer_table
-from nasbench1shot1.ground.text import counted
 from nasbench1shot1.one_shot_search.captions import provenance, scale_text
 from nasbench1shot1.tuning.record import Study
 
@@ -28,34 +27,25 @@ class Transfers(SearchResults):
     SMALL = "searches this small show that the transfer runs; they do not show whether it helps"
 
     @cached_property
-    def last(self) -> dict[Place, pandas.DataFrame]:
-        """The last epoch of every search, by panel and curve."""
-        return {place: pandas.concat([frame.tail(1) for frame in frames]) for place, frames in self.frames.items()}
-
-    @cached_property
     def pooled(self) -> dict[Place, Pooled]:
         """The final test regret of every panel and curve with its band."""
-        regrets = {place: rows["test_regret"].to_numpy() for place, rows in self.last.items()}
+        regrets = {place: rows["test_regret"].to_numpy() for place, rows in self.final_rows.items()}
         return {place: pool_values([0], values[:, None], spread=self.spread) for place, values in regrets.items()}
 
     @cached_property
     def frame(self) -> pandas.DataFrame:
         """One row per panel and curve, as `best.transfer_table` returns them, with the band and the measured share."""
-        frame = transfer_table({place: list(rows["test_regret"]) for place, rows in self.last.items()})
+        frame = transfer_table({place: list(rows["test_regret"]) for place, rows in self.final_rows.items()})
         frame["test_regret_low"] = [float(of.low[0]) for of in self.pooled.values()]
         frame["test_regret_high"] = [float(of.high[0]) for of in self.pooled.values()]
-        frame["test_regret_measured"] = [rows["test_measured"].mean() for rows in self.last.values()]
+        frame["test_regret_measured"] = [rows["test_measured"].mean() for rows in self.final_rows.values()]
         return frame
-
-    def as_table(self) -> pandas.DataFrame:
-        """Return `frame`."""
-        return self.frame
 
     def rows(self) -> list[list[str]]:
         """Return the table."""
         return [
-            [row["panel"], row["curve"], str(row["runs"]), _regret(row["test_regret_mean"], row["test_regret_std"])]
-            for _, row in self.frame.iterrows()
+            [panel, curve, str(runs), with_spread(mean, std, 3)]
+            for panel, curve, runs, mean, std, *_ in self.frame.itertuples(index=False)
         ]
 
     def drawn(self, style: AnyStyle | None, colours: Mapping[str, str]) -> "axes.Figure":
@@ -76,16 +66,14 @@ class Transfers(SearchResults):
                     ax.errorbar(mean, height, xerr=[[mean - low], [high - mean]], **tones(look))
                     std = float(pooled.frame["std"].iloc[0])
                     place: dict[str, Any] = {"textcoords": "offset points", "ha": "center", "fontsize": "small"}
-                    ax.annotate(_regret(mean / 100, std), (mean, height), (0, 6), **place)
+                    ax.annotate(with_spread(mean / 100, std, 3), (mean, height), (0, 6), **place)
                 ax.set_yticks(range(len(curves)), [found.curve.label for found in curves])
                 ax.set_ylim(len(curves) - 0.5, -0.7)
                 ax.margins(x=0.2)  # for the texts
                 ax.grid(alpha=0.25, axis="x")
                 ax.set_title(panel.title)
                 ax.set_xlabel(f"test regret after the last epoch [%]\n({source})")
-            configs = [run.config for run in self.runs]
-            size = f"{counted(configs[0]['epochs'], 'epoch')}, {self.seeds_text}"
-            title = self.title(scale_text(configs).splitlines()[0], size)
+            title = self.title(scale_text([run.config for run in self.runs]).splitlines()[0], self.size_text)
             return canvas.finish(title, self._caption(), band=self.band([1], is_cut))
 
     def _caption(self) -> str:
@@ -98,8 +86,4 @@ class Transfers(SearchResults):
                 "optimizer's default configuration"
             ]
         numbers = "numbers: mean ± standard deviation" if self.seeds > 1 else ""
-        return self.caption(numbers, *of_studies, frames=list(self.last.values()))
-
-
-def _regret(mean: float, spread: float) -> str:
-    return with_spread(mean, spread, 3)
+        return self.caption(numbers, *of_studies, frames=list(self.final_rows.values()))

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from nasbench1shot1.benchmark import Benchmark
 from nasbench1shot1.experiments.space_statistics.values import Floats, check_enough
 from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError
+from nasbench1shot1.images.data_sets import DATA_SETS
 from nasbench1shot1.registry import search_space
 from nasbench1shot1.space import SearchSpace
 from nasbench1shot1.tables.index_keys import IndexKeys
@@ -26,7 +27,7 @@ class _Titles(dict[str, str]):
         return name
 
 
-DATASETS = _Titles({"cifar10": "CIFAR-10", "cifar100": "CIFAR-100", "ImageNet16-120": "ImageNet16-120"})
+DATASETS = _Titles({name: known.title for name, known in DATA_SETS.items()})
 """The data sets of both benchmarks and their names in figures."""
 REFERENCE = "cifar10"
 """The data set by whose test accuracy the papers rank."""
@@ -231,7 +232,7 @@ class Measurements:
         splits = {dataset: [c.split for c in columns if c.dataset == dataset] for dataset in self.datasets}
         objectives = [o for o in self.table.objectives if o.validation != o.test and "test" in splits[o.dataset]]
         return [
-            f"{DATASETS[o.dataset]}: test accuracy of training {o.test}, all else of {o.validation}"
+            f"{DATASETS[o.dataset]}: test accuracies from the training {o.test}, other values from {o.validation}"
             for o in objectives
             if set(splits[o.dataset]) > {"test"}
         ]

@@ -3,6 +3,7 @@
 Published numbers are by data set and split, in the order of the paper's tables.
 """
 
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,10 @@ from nasbench1shot1.display.charts import Bars, Panel, Series
 from nasbench1shot1.display.colours import BLUE, ORANGE
 from nasbench1shot1.experiments.rank_correlation import kendall, pearson, spearman
 from nasbench1shot1.experiments.space_statistics.nats_bench.measurements import (
+    DATASETS,
     FEWEST,
     REFERENCE,
+    SPLITS,
     Column,
     Measurements,
     tick_label,
@@ -23,9 +26,7 @@ from nasbench1shot1.ground.errors import OutOfDomainError
 from nasbench1shot1.nasbench201.benchmark import BENCHMARK
 from nasbench1shot1.tables.table import Table
 
-COLUMNS = tuple(
-    (dataset, split) for dataset in ("cifar10", "cifar100", "ImageNet16-120") for split in ("validation", "test")
-)
+COLUMNS = tuple(product(DATASETS, SPLITS))
 TABLE_5 = {
     "optimal": (91.61, 94.37, 73.49, 73.51, 46.77, 47.31),
     "ResNet": (90.83, 93.97, 70.42, 70.86, 44.53, 43.63),

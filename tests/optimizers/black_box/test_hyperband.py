@@ -127,5 +127,5 @@ def test_hpbandsters_densities_are_optional_and_refuse_other_spaces(monkeypatch)
 def test_without_the_extra_the_error_explains_what_to_install(monkeypatch):
     monkeypatch.setattr("nasbench1shot1.ground.plugins.find_spec", lambda name: None)
     for method, package in (("hyperband", "hpbandster"), ("bohb", "hpbandster"), ("smac", "smac"), ("tpe", "optuna")):
-        with refuses(UserError, package, "'.[tune]'"):
+        with refuses(UserError, package, "pip install -c constraints.txt '.[tune]'"):
             make(method)

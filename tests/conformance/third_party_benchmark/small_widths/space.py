@@ -81,7 +81,7 @@ class WidthSpace(nb.OneShotSpace):
     def count(self, kind: str, rule: str | None = None) -> int:
         """Return 64: all architectures are distinct."""
         if rule is not None:
-            raise nb.InvalidInputError(f"'{kind}' has only one rule of counting: remove the rule")
+            raise nb.InvalidInputError(f"'{kind}' has only one counting rule: remove the rule")
         return len(self.numbers(kind))
 
     def numbers(self, kind: str) -> range:
