@@ -257,7 +257,7 @@ def test_untrained_proposals_in_files_that_do_not_mark_them_are_refused(name: st
             for number, answer in enumerate(answers)
         ]
         (tmp_path / name).write_text(json.dumps({"data": data, "configs": dict(enumerate(configurations))}))
-    with refuses(nb.InvalidInputError, name, f"row {first + 1},", "bounds", "nb.objective(…, out=…)") as caught:
+    with refuses(nb.InvalidInputError, name, f"row {first + 1},", "bounds", "give nb.objective a folder") as caught:
         nb.study_from(tmp_path / name, "s1")
     assert "leave" not in str(caught.value)
 
