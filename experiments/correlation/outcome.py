@@ -50,6 +50,8 @@ FILES = {CORRELATIONS, RELIABILITY, *picture_files(BY_EPOCH), *picture_files(SCA
 CSV_FLOATS, CSV_LIMITS = "%.10g", "{:.6g}"
 """Formats of the numbers in CSV files, and of the limits of intervals, whose own error is far larger than the sixth
 digit, because they are estimated by resampling. More digits would only make packed records larger."""
+SUMMARY_NUMBERS = {"value": "{:.10g}", "low": "{:.8g}", "high": "{:.8g}"}
+"""Formats of the same numbers in summary.json."""
 
 
 def write_outcome(
@@ -137,7 +139,10 @@ def epoch_summary(frame: pandas.DataFrame, truth: Truth, epoch: int) -> dict[str
     rows = rows_at(rows_of_all(frame[frame["epoch"] == epoch]), truth.place)
     names = [f"{name}_{of}" for name in SHOWN for of in ("error", "loss")] + ["spearman_probability"]
     return {
-        row["criterion"]: {name: row[name] for name in ("value", "low", "high", "n")}
+        row["criterion"]: {
+            **{name: float(form.format(row[name])) for name, form in SUMMARY_NUMBERS.items()},
+            "n": row["n"],
+        }
         for row in rows.to_dict("records")
         if row["criterion"] in names
     }

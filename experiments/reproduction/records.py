@@ -44,7 +44,11 @@ MOST_FILES = 2**16
 """Maximum number of files in a file of records."""
 MARK = "figure.json"
 """File that names the figure to which a folder or a file of records belongs."""
-_FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 6 | lzma.PRESET_EXTREME, "dict_size": 2**24}]
+_LZMA = {"id": lzma.FILTER_LZMA2, "preset": 6 | lzma.PRESET_EXTREME, "dict_size": 2**24}
+_FILTERS = {
+    "text": [{**_LZMA, "lc": 4, "pb": 0}],
+    "arrays": [{**_LZMA, "lc": 1, "lp": 2}],  # arrays of 4-byte numbers need 5 % less space
+}
 _XZ = b"\xfd7zXZ\x00"  # how these files start
 _MEMORY = 2**27  # maximum number of bytes that decompression may need; these files need 20 MB
 
@@ -78,9 +82,10 @@ def pack(jobs: Sequence[FigureJob], path: Path, figure: str) -> int:
         raise UserError(
             f"the records of {len(finished):,} runs are too large for one file: write several with {option('only')}"
         )
+    has_arrays = any(name.endswith(".npz") for name in contents)
     with (
         atomic_write(path) as file,
-        lzma.open(file, "wb", filters=_FILTERS) as compressed,
+        lzma.open(file, "wb", filters=_FILTERS["arrays" if has_arrays else "text"]) as compressed,
         tarfile.open(fileobj=compressed, mode="w", format=tarfile.USTAR_FORMAT) as archive,
     ):
         for name, content in contents.items():
