@@ -51,12 +51,18 @@ class Score:
     def fields(self, search_seconds: float) -> dict[str, Any]:
         """Return the fields of a metrics line that come from the table, and the times of the simulated clock.
 
-        Simulated time follows NAS-Bench-1Shot1, section 5: t_sim = t_search + t_train, in seconds.
+        Simulated time follows NAS-Bench-1Shot1, section 5: t_sim = t_search + t_train, in seconds. Both times are
+        rounded to milliseconds.
         """
         found = asdict(self)
         training_seconds = found.pop("training_seconds")
-        simulated = None if training_seconds is None else search_seconds + training_seconds
-        return {**found, "search_seconds": search_seconds, "simulated_seconds": simulated}
+        simulated = None if training_seconds is None else recorded_seconds(search_seconds + training_seconds)
+        return {**found, "search_seconds": recorded_seconds(search_seconds), "simulated_seconds": simulated}
+
+
+def recorded_seconds(seconds: float) -> float:
+    """Return a time in seconds as records contain it: rounded to milliseconds, so that they need less space."""
+    return round(seconds, 3)
 
 
 def score(

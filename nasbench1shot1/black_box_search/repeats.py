@@ -22,7 +22,7 @@ from nasbench1shot1.black_box_search.simulation import (
     worst_cost,
 )
 from nasbench1shot1.constraint import Constraint
-from nasbench1shot1.evaluator import Baseline, Judge, Score
+from nasbench1shot1.evaluator import Baseline, Judge, Score, recorded_seconds
 from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError, alternatives, option, switch
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.registry import search_space
@@ -199,7 +199,7 @@ class Repeats:
             "validation_regret": scored.validation_regret,
             "test_measured": scored.test_measured,
             "evaluations": found.evaluations,
-            "simulated_seconds": found.seconds if self.is_timed else None,
+            "simulated_seconds": recorded_seconds(found.seconds) if self.is_timed else None,
             "other_datasets": self.judge.elsewhere(best.architecture, self.table),
             "incumbents": [self._entry(incumbent) for incumbent in found.incumbents],
         }
@@ -285,7 +285,7 @@ class Repeats:
         """Return an incumbent as a list, in the order of `record.INCUMBENT`."""
         scored = self.score(incumbent.architecture)
         return [
-            incumbent.seconds if self.is_timed else None,
+            recorded_seconds(incumbent.seconds) if self.is_timed else None,
             incumbent.evaluations,
             str(incumbent.architecture),
             incumbent.validation_error,

@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.black_box_search.simulation import Drawn, SearchClock, worst_cost
+from nasbench1shot1.evaluator import recorded_seconds
 from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError, UserError, option
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.tables.description import Objective as TableObjective
@@ -106,4 +107,5 @@ class Front:
         self._best = [known for known in self._best if not all(b <= a for a, b in zip(known, costs, strict=True))] + [
             costs
         ]
-        self.entries.append([clock.now if self._is_timed else None, clock.ended, str(arch), list(costs)])
+        seconds = recorded_seconds(clock.now) if self._is_timed else None
+        self.entries.append([seconds, clock.ended, str(arch), list(costs)])

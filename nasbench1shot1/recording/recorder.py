@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.evaluator import Judge
+from nasbench1shot1.evaluator import Judge, recorded_seconds
 from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError, alternatives, option
 from nasbench1shot1.ground.files import as_path
 from nasbench1shot1.ground.text import counted
@@ -198,20 +198,21 @@ class Recorder:
         self._check_open()
         arch, parameters = self._architecture(chosen)
         provided, own = split_numbers(numbers)
-        elapsed = now - self._since if seconds is None else checked_seconds(seconds)
+        duration = now - self._since if seconds is None else checked_seconds(seconds)
+        elapsed = recorded_seconds(self._seconds + duration)
         elsewhere = self._judge.elsewhere(arch, self.table)
         check_column_names(own, flatten_datasets(elsewhere))
         found = {
             **provided,
             "epoch": self.epoch + 1,
             "architecture": str(arch),
-            **self._judge.score(arch, self.table).fields(self._seconds + elapsed),
+            **self._judge.score(arch, self.table).fields(elapsed),
             "other_datasets": elsewhere,
             "numbers": own,
         }
         line = {name: found[name] for name in RecordedSearch.FIELDS}
         self._writer.append(line, parameters)
-        self._begin(self.epoch + 1, self._seconds + elapsed)
+        self._begin(self.epoch + 1, elapsed)
         return line
 
     def finish(self) -> RecordedSearch:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.evaluator import BOUNDS, Baseline, Judge
+from nasbench1shot1.evaluator import BOUNDS, Baseline, Judge, recorded_seconds
 from nasbench1shot1.ground.errors import UserError
 from nasbench1shot1.ground.text import counted, percent
 from nasbench1shot1.ground.values import copied_property
@@ -325,8 +325,8 @@ def summarise(study: Study, lines: Sequence[Mapping[str, Any]], table: "Table") 
         "observations": len(lines),
         "diverged": sum(line["loss"] is None for line in lines),
         "model_based": sum(line["model_based"] for line in lines),
-        "search_seconds": sum(line["search_seconds"] or 0.0 for line in lines),
-        "simulated_seconds": sum(costs_of(lines)) if are_timed(lines) else None,
+        "search_seconds": recorded_seconds(sum(line["search_seconds"] or 0.0 for line in lines)),
+        "simulated_seconds": recorded_seconds(sum(costs_of(lines))) if are_timed(lines) else None,
         "seconds": max((line["finished"] for line in lines), default=0.0),
         "equally_good": sum(line["loss"] is not None and line["loss"] == lowest for line in lines),
         "best": _describe(study, found, table),

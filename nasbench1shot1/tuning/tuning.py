@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.display.axes import save_figure
 from nasbench1shot1.display.options import figure_style
-from nasbench1shot1.evaluator import Judge
+from nasbench1shot1.evaluator import Judge, recorded_seconds
 from nasbench1shot1.ground.arguments import options_by_keyword
 from nasbench1shot1.ground.errors import InvalidInputError, option
 from nasbench1shot1.ground.files import picture_name
@@ -364,7 +364,8 @@ def _score_fields(values: Mapping[str, Any], table: Table, judge: Judge, elapsed
     """
     architecture, seconds = values.get("architecture"), values["search_seconds"]
     if architecture is None:
-        return {"architecture": None, **dict.fromkeys(SCORED), "search_seconds": seconds, "simulated_seconds": elapsed}
+        times = {"search_seconds": recorded_seconds(seconds), "simulated_seconds": recorded_seconds(elapsed)}
+        return {"architecture": None, **dict.fromkeys(SCORED), **times}
     found = judge.score(Architecture.parse(architecture), table).fields(seconds)
     names = (*SCORED, "search_seconds", "simulated_seconds")
     return {"architecture": architecture, **{name: found[name] for name in names}}

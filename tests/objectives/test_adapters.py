@@ -55,7 +55,7 @@ def test_a_study_of_optuna_is_the_recorded_search(noisy: nb.Table, tmp_path: Pat
     assert sum(trial.user_attrs["seconds"] for trial in complete) == pytest.approx(clock)
     assert complete[-1].user_attrs["finished"] == clock <= 150
     (line,) = nb.open_run(tmp_path / "study").lines
-    assert (line["evaluations"], line["simulated_seconds"]) == (trainings, clock)
+    assert (line["evaluations"], line["simulated_seconds"]) == (trainings, round(clock, 3))
     assert line["validation_error"] == study.best_value
     assert nb.Architecture.parse(line["architecture"]) == objective.space.from_values(
         [of.index(study.best_params[name]) for name, of in objective.choices.items()]

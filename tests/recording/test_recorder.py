@@ -81,6 +81,20 @@ def test_a_record_of_architectures_marks_them_with_ones(tmp_path):
         assert np.array_equal(run.architecture_parameters[key][0], values)
 
 
+def test_times_are_whole_milliseconds_also_after_the_recorder_was_resumed(tmp_path):
+    arch = S1.sample(np.random.default_rng(0))
+    with nb.Recorder(tmp_path / "unbroken", S1) as recorder:
+        lines = [recorder.record(arch, seconds=0.12345) for _ in range(3)]
+    assert [line["search_seconds"] for line in lines] == [0.123, 0.246, 0.369]
+    assert [line["simulated_seconds"] for line in lines] == [round(line["simulated_seconds"], 3) for line in lines]
+    with nb.Recorder(tmp_path / "resumed", S1) as recorder:
+        recorder.record(arch, seconds=0.12345)
+    with nb.Recorder.resume(tmp_path / "resumed") as recorder:
+        recorder.record(arch, seconds=0.12345)
+        recorder.record(arch, seconds=0.12345)
+    assert nb.load_run(tmp_path / "resumed").lines == lines == nb.load_run(tmp_path / "unbroken").lines
+
+
 def test_parameters_may_be_a_parameter_dict(tmp_path):
     with nb.Recorder(tmp_path / "own", S1) as recorder:
         line = recorder.record(torch.nn.ParameterDict(parameters(1)))
