@@ -56,8 +56,9 @@ class Score:
         """
         found = asdict(self)
         training_seconds = found.pop("training_seconds")
-        simulated = None if training_seconds is None else recorded_seconds(search_seconds + training_seconds)
-        return {**found, "search_seconds": recorded_seconds(search_seconds), "simulated_seconds": simulated}
+        seconds = recorded_seconds(search_seconds)  # first, so that other readers of the record get the same sum
+        simulated = None if training_seconds is None else recorded_seconds(seconds + training_seconds)
+        return {**found, "search_seconds": seconds, "simulated_seconds": simulated}
 
 
 def recorded_seconds(seconds: float) -> float:
