@@ -21,7 +21,7 @@ from nasbench1shot1.experiments.reproduction.kinds import FigureJob
 from nasbench1shot1.experiments.reproduction.progress import FigureProgress, counted_jobs, describe_work, nouns
 from nasbench1shot1.experiments.reproduction.records import MARK, check_name, unpack
 from nasbench1shot1.experiments.reproduction.records import pack as write_records
-from nasbench1shot1.ground.errors import InvalidInputError, UserError, either, option
+from nasbench1shot1.ground.errors import InvalidInputError, UserError, either, option, shorten
 from nasbench1shot1.ground.files import (
     PictureFormat,
     as_path,
@@ -34,7 +34,7 @@ from nasbench1shot1.ground.text import counted, line_printer
 from nasbench1shot1.jobs.job import Workers, is_started
 from nasbench1shot1.jobs.pool import run_jobs
 from nasbench1shot1.runs.devices import USUAL
-from nasbench1shot1.runs.folder import CONFIG, read_object
+from nasbench1shot1.runs.folder import CONFIG, damaged_file_error, read_object
 from nasbench1shot1.runs.lock import locked
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def reproduce(
 
     Args:
         name: "figure2", …: a key of `figures.FIGURES`.
-        scale: "full" (the paper's setting), "medium" or "quick".
+        scale: "full" (the paper's setting), "long", "medium" or "quick".
         out: folder of the runs, the picture and the CSV file. Default: `reproduce/<name>-<scale>`, with the name of the
             figure whose runs are shown.
         only: parts of the figure, as in `open_figure`.
@@ -319,8 +319,13 @@ def check_belongs_to(folder: Path, name: str) -> None:
     """Raise InvalidInputError if a folder holds a run or another figure, DamagedFileError if its mark is damaged."""
     if (folder / CONFIG).exists():
         raise InvalidInputError(f"'{folder}' is the folder of a run, not of a figure: choose another {option('out')}")
-    if (folder / MARK).is_file() and (other := read_object(folder / MARK).get("figure")) != name:
-        raise InvalidInputError(f"{folder} holds {other}, not {name}: choose another {option('out')}")
+    if not (folder / MARK).is_file():
+        return
+    other = read_object(folder / MARK).get("figure")
+    if not isinstance(other, str):
+        raise damaged_file_error(folder / MARK, "it does not name a figure")
+    if other != name:
+        raise InvalidInputError(f"{folder} holds {shorten(other)}, not {name}: choose another {option('out')}")
 
 
 def _copy_records(source: Path, jobs: Sequence[FigureJob], given: Mapping[str, Any], folder: Path, figure: str) -> None:

@@ -131,6 +131,22 @@ def test_records_of_another_figure_with_equal_names_of_runs_are_refused(finished
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize(
+    ("mark", "error", "words"),
+    [
+        ("{}", DamagedFileError, ["figure.json"]),
+        ('{"figure": 12}', DamagedFileError, ["figure.json"]),
+        ('{"figure": "figure4"}', InvalidInputError, ["figure4", "figure12"]),
+    ],
+)
+def test_a_folder_of_another_figure_or_with_a_damaged_mark_is_refused(mark, error, words, no_search, tmp_path):
+    (tmp_path / "figure.json").write_text(mark)
+    with refuses(error, *words):
+        _call(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["figure.json"]
+    assert (tmp_path / "figure.json").read_text() == mark
+
+
 def test_records_are_packed_even_if_the_results_cannot_be_drawn(finished, tmp_path, monkeypatch):
     monkeypatch.setattr(Reproduction, "results", Mock(side_effect=OutOfDomainError("no row")))
     with refuses(OutOfDomainError, "no row", options=""):
