@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -189,14 +190,18 @@ def _check_table(search: "SearchConfig") -> None:
 
 def _of_study(how: "How", options: dict[str, Any]) -> Plan:
     from nasbench1shot1.tuning.config_spaces import config_space
+    from nasbench1shot1.tuning.loop import make_proposer
     from nasbench1shot1.tuning.options import TuningOptions, study_options
 
     where, given = WorkerOptions.split(options)
     found = study_options(given, where.workers or 1)  # raises for an unknown option
-    config_space(found.tuning.config_space, found.fixed)  # raises for a hyperparameter that the optimizer does not have
+    tuning = found.tuning
+    space = config_space(tuning.config_space, found.fixed)  # raises for a hyperparameter that the optimizer lacks
+    if find_spec("hpbandster") is not None:  # without it, a study can be planned, but not started
+        make_proposer(tuning.tuner, space, tuning.brackets, tuning.seed)  # raises for what the tuner does not support
     usual = {"optimizer": TuningOptions.optimizer, "space": TuningOptions.space, "seed": TuningOptions.seed}
     _check_table(found.search.common)
-    parts = list(found.tuning.brackets.searches.elements())
+    parts = list(tuning.brackets.searches.elements())
     return _of_jobs("study", how, [{**usual, **_known(given), "threads": found.fixed.get("threads")}], where, parts)
 
 

@@ -64,6 +64,11 @@ class RunOptions:
         """Return all options in one flat dictionary, keyed by name."""
         return {**options_to_record(self.common), **options_to_record(self.own)}
 
+    def used(self) -> dict[str, Any]:
+        """Return the options that the method uses, keyed by name. A new run accepts all of them (`check_used`)."""
+        unused = self.method.unused_options(self.own)
+        return {name: value for name, value in self.as_dict().items() if name not in unused}
+
 
 def options_of(record: Any, options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the given options that are fields of a record."""

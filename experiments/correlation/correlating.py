@@ -1,6 +1,6 @@
 """Ranking a run's architectures and comparing the ranking with true errors, from options to a finished record."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +29,7 @@ from nasbench1shot1.one_shot_search.options import SearchConfig
 from nasbench1shot1.one_shot_search.record import Run, open_search
 from nasbench1shot1.registry import check_trusted, default_table, import_trusted, one_shot, search_space, with_names
 from nasbench1shot1.runs import running
-from nasbench1shot1.runs.folder import CONFIG, SUMMARY, check_facts, weights_path
+from nasbench1shot1.runs.folder import CONFIG, METRICS, SUMMARY, check_facts, weights_path
 from nasbench1shot1.runs.kind import Begun, Kind
 from nasbench1shot1.runs.next_command import resume_advice
 from nasbench1shot1.runs.options import recorded_options, required
@@ -221,6 +221,7 @@ def _state(run: Run, options: RankingOptions, table: Table, recorded: Any) -> Ra
     check_preset(space, options.preset)
     kept = recorded["evaluated_epochs"] if recorded else require_kept_epochs(run)
     epochs = kept if recorded else chosen_epochs(options.epochs, kept, run.folder)
+    _check_recorded(run, epochs)
     config = recorded_options(SearchConfig, run.config, run.folder / CONFIG)
     images, split = load_halves(config)
     check_facts(run.folder, run.config, {"images_sha256": images.sha256})
@@ -255,6 +256,19 @@ def _state(run: Run, options: RankingOptions, table: Table, recorded: Any) -> Ra
         state.auto_images = found.as_dict() if found else None
     state.rows, state.identity["image_count"] = state.rows[:count], count
     return state
+
+
+def _check_recorded(run: Run, epochs: Sequence[int]) -> None:
+    """Raise UserError, before anything is evaluated, if a search's lines are damaged or do not reach these epochs.
+
+    A search that was killed after it saved an epoch's weights, and then resumed, records this epoch again.
+    """
+    last = len(run.shared_lines) - 1
+    if missing := [epoch for epoch in epochs if epoch > last]:
+        raise UserError(
+            f"'{run.folder}' has weights of epoch {missing[0]}, but no line of this epoch in {METRICS}: resume the "
+            f"search first, or choose other {option('epochs')}"
+        )
 
 
 def _check_defined(ranking: Ranking) -> None:

@@ -363,7 +363,7 @@ def _used_options(options: Options) -> dict[str, Any]:
 def _resolve_black_box(options: Options) -> dict[str, Any]:
     found = black_box_options(options)
     table = table_of(search_space(found.common.space), found.common.table)
-    return with_table(found, table, options).as_dict()
+    return with_table(found, table, options).used()
 
 
 def _check_table(job: FigureJob) -> None:

@@ -67,12 +67,10 @@ def divide(taken: Sequence[tuple[int, int]], first: int, last: int, workers: int
 
 
 def _job(options: BlackBoxOptions, folder: Path, first: int, last: int) -> Job:
-    unused = options.method.unused_options(options.own)  # they have their defaults, and would be refused if given
-    given = {name: value for name, value in options.as_dict().items() if name not in unused}
     return Job(
         name=f"searches {first} to {last - 1}",
         command=SEARCH,
         folder=folder,
-        options={**given, "first_repeat": first, "repeats": last - first},
+        options={**options.used(), "first_repeat": first, "repeats": last - first},
         threads=1,
     )

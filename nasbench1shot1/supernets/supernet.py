@@ -150,9 +150,12 @@ class Supernet(nn.Module):
             (N, classes) logits.
 
         Raises:
-            InvalidInputError: mixing weights have wrong keys or shapes, the space does not have the operations or
-                edges, or the architecture is not in the space; not checked inside `torch.compile`.
+            InvalidInputError: the images are not a batch of floats, mixing weights have wrong keys or shapes, the space
+                does not have the operations or edges, or the architecture is not in the space; not checked inside
+                `torch.compile`.
         """
+        if not torch.compiler.is_compiling():
+            _check_images(images)
         if isinstance(mixing, Architecture):
             self.space.index(mixing)
             in_turn: list[Any] = [(None, None, mixing, None)]
@@ -338,6 +341,16 @@ def check_side(space: OneShotSpace, skeleton: Skeleton, side: int) -> None:
     """Raise InvalidInputError if the layers of a supernet do not support images of a side in pixels."""
     for _ in places_of(space, skeleton, side):
         pass
+
+
+def _check_images(images: Tensor) -> None:
+    """Raise InvalidInputError if images are not a batch of floats, such as the uint8 (N, H, W, 3) of an `ImageSet`."""
+    if not isinstance(images, Tensor) or images.ndim != 4 or not images.is_floating_point():
+        given = f"{images.dtype} {tuple(images.shape)}" if isinstance(images, Tensor) else type(images).__name__
+        raise InvalidInputError(
+            "images must be a tensor of floats (N, 3, H, W), as nb.Augmentation and its method normalise return, "
+            f"not {given}: normalise them"
+        )
 
 
 def _check_features(space: OneShotSpace, mixtures: Sequence[Mixture]) -> None:

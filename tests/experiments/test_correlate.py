@@ -30,6 +30,7 @@ from nasbench1shot1.experiments.correlation.reliability import ImagesNeeded
 from nasbench1shot1.experiments.correlation.screen import show
 from nasbench1shot1.ground.files import write_json
 from nasbench1shot1.one_shot_search.beginning import load_halves
+from nasbench1shot1.runs.folder import METRICS
 
 RANKING = {"architectures": 12, "images": 40, "resamples": 5, "threads": 1, "device": "cpu", "budgets": (12, 108)}
 
@@ -547,6 +548,19 @@ def test_a_moved_run_keeps_its_ranking(run, tmp_path):
     moved.rename(tmp_path / "elsewhere")
     with refuses(nb.InvalidInputError, moved):
         nb.correlate(resume=tmp_path / "alone", console=Console(quiet=True))
+
+
+@pytest.mark.parametrize("kept_lines", [0, 3])
+def test_a_search_with_missing_lines_is_refused_before_anything_is_evaluated(run, tmp_path, kept_lines):
+    copy = Path(shutil.copytree(run.folder, tmp_path / "run"))
+    lines = (copy / METRICS).read_text().splitlines(keepends=True)
+    (copy / METRICS).write_text("".join(lines[:kept_lines]))
+    with refuses(nb.DamagedFileError, copy / METRICS):
+        correlate(nb.load_run(copy), tmp_path / "ranking")
+    (copy / "summary.json").unlink()  # now a search that was killed after it saved an epoch's weights, and resumed
+    with refuses(nb.UserError, copy, "epoch", 3, METRICS, options="epochs"):
+        correlate(nb.load_run(copy), tmp_path / "ranking", epochs="3")
+    assert not (tmp_path / "ranking").exists()
 
 
 def test_changed_scores_are_refused(ranking, tmp_path):

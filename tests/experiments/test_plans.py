@@ -650,6 +650,7 @@ def test_bad_input_is_refused_in_one_sentence(
         ("blackbox --max-parameters 1", ["--max-parameters 1", "882,570"]),
         ("tune --scale quick --config-space empty.json", ["empty.json", "no hyperparameters"]),
         ("tune --scale quick --config-space other.json", ["other.json", "weight_decey", "weight_decay"]),
+        ("tune --scale quick --config-space steps.json", ["'momentum'", "ordinal", "BOHB"]),
         ("train --list list.txt --scale quick --into list.txt", ["list.txt"]),
     ],
 )
@@ -661,7 +662,8 @@ def test_a_dry_run_refuses_what_the_command_refuses(
     (nowhere / "list.txt").write_text(CELL)
     np.savez(nowhere / "own.npz", images=np.zeros((4, 16, 16, 3), np.uint8), labels=[0, 1, 0, 1])
     decay = {"name": "weight_decey", "type": "uniform_float", "lower": 0, "upper": 1, "log": False, "default_value": 0}
-    for name, hyperparameters in (("empty", []), ("other", [decay])):
+    steps = {"name": "momentum", "type": "ordinal", "sequence": [0.5, 0.9], "default_value": 0.9}
+    for name, hyperparameters in (("empty", []), ("other", [decay]), ("steps", [steps])):
         content = {"name": name, "hyperparameters": hyperparameters, "conditions": [], "forbiddens": []}
         content |= {"python_module_version": "1.2", "format_version": 0.4}
         (nowhere / f"{name}.json").write_text(json.dumps(content))

@@ -159,6 +159,19 @@ def test_the_bundled_table_is_searched_on_test_accuracy_which_every_text_says(tm
     assert levels == pytest.approx([100 * LARGEST[name] for name in SETS[:2]], abs=0.005)
 
 
+@pytest.mark.parametrize(
+    ("name", "part", "budgets"),
+    [("nats-figure6-size", "cifar10/bohb", [90]), ("nas201-figure6", "nb201/hyperband", [12, 200])],
+)
+def test_methods_with_brackets_train_at_all_budgets_of_the_table(tmp_path, here, name, part, budgets):
+    given = {"only": [part], "repeats": 2, "evaluations": 20}
+    frame, _ = drawn(name, tmp_path, **given)
+    made = nb.BlackBoxStudy.open(tmp_path / part / "seed-0")
+    assert [int(epochs) for epochs in made.config["feedback_repeats"]] == budgets
+    again, _ = drawn(name, tmp_path, **given)  # the recorded study fits the plan
+    assert again.equals(frame) and len(frame)
+
+
 def test_one_shot_searches_are_drawn_and_join_table_4(tmp_path, here, monkeypatch):
     shrink(monkeypatch, "nats-figure7-size", TINY_WIDTHS)
     searched = tmp_path / "figure7"

@@ -187,6 +187,17 @@ def test_invalid_mixing_weights_are_named(change, values):
         net(images(4), random_mixing(net.space, 0) | change)
 
 
+@pytest.mark.parametrize(
+    "given", [torch.zeros(4, 32, 32, 3, dtype=torch.uint8), images(1)[0], np.zeros((4, 3, 32, 32))]
+)
+@pytest.mark.parametrize("is_discrete", [False, True])
+def test_images_that_are_not_a_batch_of_floats_are_refused(given, is_discrete):
+    net = small("s1")
+    kind = f"{given.dtype} {tuple(given.shape)}" if isinstance(given, torch.Tensor) else "ndarray"
+    with refuses(nb.InvalidInputError, "(N, 3, H, W)", "nb.Augmentation", kind):
+        net(given, net.space[0] if is_discrete else random_mixing(net.space, 0))
+
+
 def test_missing_mixing_weights_are_named():
     net = small("s1")
     mixing = random_mixing(net.space, 0)
