@@ -1,6 +1,6 @@
 """Print the numbers in docs/tuning_study.md from folders of studies, such as those that `reproduce tuners` writes.
 
-    nb1shot1 reproduce tuners --scale quick --only s1 --seeds 0,1,2,3,5 --draw-only --out tuners \\
+    nb1shot1 reproduce tuners --scale quick --only s1 --seeds 0-9 --draw-only --out tuners \\
       --records docs/records/tuners-s1.tar.xz
     python benchmarks/tuning_study.py tuners/s1/*/seed-*
 
