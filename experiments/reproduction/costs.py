@@ -6,6 +6,7 @@ from typing import Protocol
 
 from nasbench1shot1.black_box_search.options import black_box_options
 from nasbench1shot1.black_box_search.repeats import Repeats, table_of_study
+from nasbench1shot1.black_box_search.simulation import SearchResult, simulate
 from nasbench1shot1.experiments.correlation.options import CONTROLLER
 from nasbench1shot1.experiments.correlation.state import CONTROLLER_DRAWS
 from nasbench1shot1.experiments.reproduction.figures.parts import Options
@@ -24,6 +25,8 @@ PICTURES = 200_000
 """Bytes of a run's pictures, options and summary."""
 LOOK_UPS = 0.25e9
 """Bytes of a process that only looks up a table, without PyTorch."""
+TIMED_TRAININGS = 300
+"""Trainings of a black-box search that a plan simulates: with SMAC, a whole search at the full scale takes hours."""
 RECORD_OF_SEARCH = 4_000
 SCORED = 40
 """Bytes that a ranking stores for each architecture."""
@@ -151,12 +154,19 @@ def proxy_work(job: Costed) -> Work:
 
 
 def black_box_seconds(job: Costed) -> float:
-    """Return the seconds of the second search of a study; the first one opens the table's columns."""
+    """Return the expected seconds of a search of a study, from at most `TIMED_TRAININGS` trainings of the second one.
+
+    The first search opens the table's columns. A search with more trainings is expected to take proportionally longer.
+    Optimizers whose proposals take longer the more trainings they know take longer than that.
+    """
     repeats = _repeats(job)
-    repeats.line(0)
+    _beginning(repeats, 0)
     started = time.perf_counter()
-    repeats.line(1)
-    return time.perf_counter() - started
+    found = _beginning(repeats, 1)
+    taken, limits = time.perf_counter() - started, repeats.limits
+    if found.evaluations < TIMED_TRAININGS:  # the whole search
+        return taken
+    return taken / min(max(found.seconds / limits.seconds, found.evaluations / limits.evaluations), 1)
 
 
 def black_box_work(job: Costed) -> Work:
@@ -165,10 +175,18 @@ def black_box_work(job: Costed) -> Work:
     If the table does not cover the space, the record of a search counts as `RECORD_OF_SEARCH` bytes.
     """
     try:
-        size = len(as_json_line(_repeats(job).line(0)))
+        repeats = _repeats(job)
+        size = len(as_json_line(repeats.line_of(0, _beginning(repeats, 0))))
     except UserError:
         size = RECORD_OF_SEARCH
     return Work(memory=LOOK_UPS, disk=PICTURES + job.units * size)
+
+
+def _beginning(repeats: Repeats, number: int) -> SearchResult:
+    """Run the search with a given number, but only its first `TIMED_TRAININGS` trainings."""
+    limits = replace(repeats.limits, evaluations=min(repeats.limits.evaluations, TIMED_TRAININGS))
+    own, drawn = repeats.generators(number)
+    return simulate(repeats.method(own), repeats.trainings(drawn), limits)
 
 
 def _repeats(job: Costed) -> Repeats:

@@ -14,15 +14,18 @@ import pytest
 from closed_forms import choice_block_multiply_adds
 from conftest import CHECKOUT
 from refusals import exits, missing, refuses
+from tiny_figures import planned
 from tiny_search import FEW, TINY, search
 
 import nasbench1shot1 as nb
 from nasbench1shot1 import cli
+from nasbench1shot1.black_box_search.simulation import SearchResult, simulate
 from nasbench1shot1.experiments import all_plans
 from nasbench1shot1.experiments.all_plans import BEGIN, END, AllPlans
 from nasbench1shot1.experiments.planning.plan import Plan, Row, total
 from nasbench1shot1.experiments.planning.screen import flops, show, size, times_table, two_digits, work_table
 from nasbench1shot1.experiments.plans import COMMANDS, make_plan
+from nasbench1shot1.experiments.reproduction import costs
 from nasbench1shot1.experiments.reproduction.figures.catalogue import FIGURES
 from nasbench1shot1.images import stand_ins
 from nasbench1shot1.images.splits import is_whole
@@ -188,6 +191,26 @@ def test_a_space_that_no_installed_table_covers_is_planned_with_a_note(nowhere: 
 def test_black_box_studies_are_timed_and_need_no_gpu() -> None:
     (row,) = make_plan("nas201-figure6", only=["random"], scale="quick").rows
     assert row.seconds is not None and row.seconds > 0 and row.work.gpu_memory == row.work.flops.total == 0
+
+
+def test_only_the_beginning_of_a_long_search_is_timed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    trainings, times = list[int](), iter(range(100))
+
+    def counted(*arguments: Any) -> SearchResult:
+        found = simulate(*arguments)
+        trainings.append(found.evaluations)
+        return found
+
+    monkeypatch.setattr(costs, "TIMED_TRAININGS", 5)
+    monkeypatch.setattr(costs, "simulate", counted)
+    monkeypatch.setattr("time.perf_counter", lambda: next(times))  # the beginning takes one second
+    long, short = (
+        planned("nas201-figure6", tmp_path, only=["random"], seconds=None, evaluations=number)[0] for number in (50, 4)
+    )
+    assert costs.black_box_seconds(long) == 10
+    assert costs.black_box_seconds(short) == 1
+    assert costs.black_box_work(long).disk > costs.PICTURES
+    assert trainings == [5, 5, 4, 4, 5]
 
 
 # Plans of commands ----------------------------------------------------------------------------------------------------
