@@ -90,7 +90,7 @@ class Benchmark:
         split: the scheme that splits the images of a search (`images.splits`); None: the preset's scheme.
         halves: a function (data set) → `images.splits.OfficialSplit`, if `split` is a scheme of this benchmark.
         search_defaults: defaults of options that differ for searches on its spaces.
-        scale_defaults: defaults of options that differ for searches at a scale, by its name: "medium" or "quick".
+        scale_defaults: defaults of options that differ for searches at a scale, by its name, such as "quick".
         black_box_defaults: defaults of the options of black-box studies, such as the limit of simulated seconds.
         has_original_preset: whether there is published code of one-shot searches on its spaces, which the preset
             "original" reproduces.

@@ -148,7 +148,7 @@ class OneShotOptimizer(ABC):
         Hyperparameters: the dataclass of the method's own options.
         defaults: defaults of common options that differ for this method.
         original_defaults: defaults that differ under the preset "original".
-        scale_defaults: defaults that differ at a scale, by its name: "medium" or "quick".
+        scale_defaults: defaults that differ at a scale, by its name, such as "quick".
         family_defaults: defaults that differ on the spaces of a benchmark, by its name (`Benchmark.name`).
         original_family_defaults: defaults that differ on these spaces under the preset "original"; they override
             `original_defaults`.

@@ -1,10 +1,11 @@
 """The scales of a search: defaults that each sets for options, and how other defaults depend on its length."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 from nasbench1shot1.runs.options import OfLength
 
+ScaleName = Literal["full", "long", "medium", "quick"]
 _SMALL = {
     "image_side": 16,
     "channels": 8,
@@ -12,15 +13,17 @@ _SMALL = {
     "batch_size": 64,
     "threads": 1,  # a second one would gain nothing with tensors this small (benchmarks/README.md, "The demo")
 }
+_PROXY = {**_SMALL, "images_per_half": 10_000}
 SCALES: dict[str, dict[str, Any]] = {
     "full": {},
-    "medium": {**_SMALL, "images_per_half": 10_000, "epochs": 40},
+    "long": {**_PROXY, "epochs": 160},
+    "medium": {**_PROXY, "epochs": 40},
     "quick": {**_SMALL, "images": "cifar10-sample", "epochs": 15},
 }
 """Values that a scale sets for options that are not given; the fields' own defaults are the paper's setting.
 
-On a CPU core, a search of DARTS takes half a minute to two minutes at the quick scale, and 10 to 20 minutes at the
-medium one. What they show is measured in docs/scales.md.
+On a CPU core, a search of DARTS takes half a minute to two minutes at the quick scale, 10 to 20 minutes at the medium
+one, and four times as long at the long one. What they show is measured in docs/scales.md.
 """
 HALVES: Mapping[str, Mapping[str, int]] = {
     "20k/20k": {"full": 20_000, "quick": 1_750},
@@ -29,7 +32,7 @@ HALVES: Mapping[str, Mapping[str, int]] = {
 }
 """Number of images on which the weights train, by scheme (`images.splits`): of CIFAR-10, and of the bundled sample.
 
-Schemes that are not listed count as "25k/25k". The medium scale sets `images_per_half`.
+Schemes that are not listed count as "25k/25k". The long and the medium scale set `images_per_half`.
 """
 
 

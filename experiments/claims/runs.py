@@ -41,7 +41,7 @@ from nasbench1shot1.runs.record import RunRecord
 from nasbench1shot1.tuning.record import Study, best
 
 POSITIVE = "> 0"
-RANKING_SCALES = ("full", "medium")
+RANKING_SCALES = ("full", "long", "medium")
 """Scales at which searches can rank methods, according to the pilot study in docs/scales.md."""
 Place = tuple[str, str]
 """Panel and curve of a figure."""

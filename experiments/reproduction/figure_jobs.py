@@ -105,7 +105,7 @@ class Reproduction:
         """Return the selected panels and curves of a scale.
 
         Args:
-            scale: "full", "medium" or "quick".
+            scale: "full", "long", "medium" or "quick".
             space: shows the curves of the first panel on this space instead.
 
         Raises InvalidInputError if the figure lacks the scale, nothing is selected, or the figure has fixed spaces.
@@ -152,7 +152,7 @@ class Reproduction:
         """Return the jobs of the figure in the order in which they start: seed by seed.
 
         Args:
-            scale: "full", "medium" or "quick".
+            scale: "full", "long", "medium" or "quick".
             out: the figure's folder.
             given: options of all jobs, which override the figure's own options.
             seeds: seeds of every curve. Default: the seeds of the scale.

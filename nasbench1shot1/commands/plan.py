@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from nasbench1shot1.commands.dry_run import make_plan, show_plan
 from nasbench1shot1.commands.options import Hidden, named_options
@@ -12,6 +12,7 @@ from nasbench1shot1.ground.errors import InvalidInputError, option, switch
 from nasbench1shot1.ground.text import print_to_stderr
 from nasbench1shot1.runs.devices import USUAL, GPUName
 from nasbench1shot1.runs.options import Form, Seeds, option_names
+from nasbench1shot1.scales import ScaleName
 
 if TYPE_CHECKING:
     from nasbench1shot1.experiments.all_plans import AllPlans
@@ -39,7 +40,7 @@ class Plan:
 
     figure: FigureName = None
     """Figure or table, as in nb1shot1 reproduce. Default: all, with one line for each."""
-    scale: Literal["full", "medium", "quick"] = "full"
+    scale: ScaleName = "full"
     """full: the paper's setting; medium: days on a CPU; quick: minutes to hours on a CPU."""
     only: str | None = None
     """Parts of the figure, as in nb1shot1 reproduce. Default: the whole figure."""

@@ -15,6 +15,7 @@ from nasbench1shot1.jobs.pool import WorkerOptions
 from nasbench1shot1.runs.devices import USUAL
 from nasbench1shot1.runs.machine import Device
 from nasbench1shot1.runs.options import Form, Images, Names, Range, Seeds, TableName, option_names
+from nasbench1shot1.scales import ScaleName
 
 FigureName = Annotated[
     Positional[str | None], Form("[FIGURE]"), Names("nasbench1shot1.experiments.reproduction.figures.catalogue:FIGURES")
@@ -88,7 +89,7 @@ class Reproduce:
 
     figure: FigureName = None
     """Figure or table. Names without a prefix refer to NAS-Bench-1Shot1. Default: list the figures."""
-    scale: Literal["full", "medium", "quick"] = "full"
+    scale: ScaleName = "full"
     """full: the paper's setting, for GPUs; medium: days on a CPU, with official images; quick: minutes to hours on a
     CPU, but too small to rank methods."""
     out: Path | None = None

@@ -187,5 +187,5 @@ def search_variants(name: str) -> dict[str, dict[str, Any]]:
         return {n: v for n, v in {**vars(common), **vars(own)}.items() if n not in ("scale", "preset", "space")}
 
     spaces = [space for space in listed_names("one_shot_spaces") if space in BUILT_IN["search_spaces"]]
-    scales = [("scale", "medium"), ("scale", "quick")]
+    scales = [("scale", "long"), ("scale", "medium"), ("scale", "quick")]
     return default_variants(defaults, [*scales, ("preset", "original"), *(("space", s) for s in spaces)])

@@ -49,6 +49,7 @@ BENCHMARK = Benchmark(
         "nesterov": True,
     },
     scale_defaults={
+        "long": {"channels": 64, "cells": 3, "epochs": 32},
         "medium": {"channels": 64, "cells": 3, "epochs": 8},
         "quick": {"channels": 64, "cells": 3, "batch_size": 32, "epochs": 8},
     },

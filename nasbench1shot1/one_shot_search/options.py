@@ -40,7 +40,7 @@ from nasbench1shot1.runs.options import (
     recorded_options,
     reset_without_effect,
 )
-from nasbench1shot1.scales import SCALES, fitted
+from nasbench1shot1.scales import SCALES, ScaleName, fitted
 from nasbench1shot1.supernets.presets import PRESETS, BatchNormMode
 from nasbench1shot1.tables.bounds import NAMES, BoundOptions
 from nasbench1shot1.tables.names import resolve_table_name
@@ -75,9 +75,9 @@ class SearchConfig(PictureOptions, BoundOptions):
     """One-shot optimizer."""
     space: Annotated[str, Names("one_shot_spaces", "your own as module:object")] = "s1"
     """Search space (docs/spaces.md, docs/own_space.md)."""
-    scale: Literal["full", "medium", "quick"] = "full"
+    scale: ScaleName = "full"
     """full: the paper's setting on the official CIFAR-10; medium: a small proxy on 20,000 of its images, for a CPU;
-    quick: a small proxy on a few bundled images, in a minute."""
+    long: the same proxy with four times as many epochs; quick: a small proxy on a few bundled images, in a minute."""
     preset: Literal["corrected", "original"] = "corrected"
     """corrected, or original to reproduce the published code's bugs (docs/presets.md)."""
     seed: Annotated[int, Range(0)] = 0

@@ -105,11 +105,12 @@ def test_defaults_by_scale_come_from_the_table_of_the_scale(shown: Shown) -> Non
     for value in SCALES["quick"].values():
         assert f"--scale quick: {value}" in text
     channels = "--channels INT Number of channels in the supernet's first stack."
-    assert f"{channels} (default: 16; --scale medium: 8; --scale quick: 8; --space nats-size: 64)" in text
+    scales = "--scale long: 8; --scale medium: 8; --scale quick: 8"
+    assert f"{channels} (default: 16; {scales}; --space nats-size: 64)" in text
     assert "--compile Compile the supernet" in text, "a flag that is not the default has no --no-compile"
     of_original = "--preset original: running; --preset original --space nb201: batch-in-cells"
     assert f"(default: recalibrated; {of_original})" in text
-    batches = "--scale medium: 64; --scale quick: 64; --space nb201: 64; --space nats-size: 64; "
+    batches = "--scale long: 64; --scale medium: 64; --scale quick: 64; --space nb201: 64; --space nats-size: 64; "
     assert f"{batches}--scale quick --space nb201: 32; " in text
     assert "--scale quick --space nats-size: 32)" in text
 

@@ -179,7 +179,7 @@ def test_a_stream_that_is_not_a_file_is_written_to(stream: object, monkeypatch: 
     ("line", "shown"),
     [
         ("search --epochs two", "--epochs must be a whole number, not 'two' (see nb1shot1 search --help)"),
-        ("search --scale fast", "unknown scale 'fast' (known: full, medium, quick; see nb1shot1 search --help)"),
+        ("search --scale fast", "unknown scale 'fast' (known: full, long, medium, quick; see nb1shot1 search --help)"),
         ("search --nesterov maybe", "--nesterov must be yes or no, not 'maybe' (see nb1shot1 search --help)"),
         ("export", "an argument is missing: give the folder of a study of nb1shot1 tune (see nb1shot1 export --help)"),
         (

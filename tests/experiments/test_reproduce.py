@@ -126,12 +126,15 @@ def test_at_quick_scale_every_figure_is_small(tmp_path):
             assert options.get("candidates", 0) <= 100
 
 
-def test_at_medium_scale_every_figure_has_ten_seeds_and_official_images():
+@pytest.mark.parametrize(("name", "epochs"), [("long", 160), ("medium", 40)])
+def test_between_quick_and_full_every_figure_has_ten_seeds_and_official_images(name, epochs):
     for figure in FIGURES.values():
-        assert figure.medium.seeds == tuple(range(10)) and figure.medium.panels == figure.full.panels
-        found = search_options({**figure.medium.options, "seed": 0}).common
+        scale = figure.scales[name]
+        assert scale.seeds == tuple(range(10)) and scale.panels == figure.full.panels
+        found = search_options({**scale.options, "seed": 0}).common
         assert (found.images, found.images_per_half, found.image_side) == ("cifar10", 10_000, 16)
-        assert found.epochs == 40 * figure.full.options["epochs"] // 50
+        assert (found.channels, found.cells) == (8, 3)
+        assert found.epochs == epochs * figure.full.options["epochs"] // 50
 
 
 def test_the_first_seeds_of_all_curves_come_first(tmp_path):
@@ -229,7 +232,7 @@ def test_without_a_name_the_figures_are_listed(capsys):
     last += ["methods", "methods-nb201", "methods-size", "nas201-collapse", "longer-searches", "tuners"]
     assert list(ALL_FIGURES) == [*(f"figure{number}" for number in numbers), *last]
     assert "full: 90 × 50 epochs" in lines[1]
-    assert "  medium: 180 × 40 to 160 epochs" in lines
+    assert "  long: 180 × 160 to 640 epochs" in lines and "  medium: 180 × 40 to 160 epochs" in lines
     titles = {line.partition(" ")[2] for line in names}
     assert len(titles) == len(ALL_FIGURES)
     assert "90 searches of 50 epochs each" in lines[-3]
@@ -263,8 +266,8 @@ def test_the_page_lists_every_figure_with_its_epochs_and_searches():
     wanted = {}
     for name, figure in FIGURES.items():
         curves, epochs = len(figure.full.pairs()), [scale.options["epochs"] for scale in figure.scales.values()]
-        full, medium, quick = epochs
-        wanted[name] = [full, 6 * curves, medium, 10 * curves, quick, 2 * curves]
+        full, long, medium, quick = epochs
+        wanted[name] = [full, 6 * curves, long, medium, 10 * curves, quick, 2 * curves]
     assert numbers == wanted
 
 
@@ -338,7 +341,21 @@ def test_the_estimate_is_corrected_by_measured_durations(tmp_path, monkeypatch):
     assert not missing(said.getvalue(), "2/8", "0/4", "1/4", jobs[0].name, "reason")
 
 
-@pytest.mark.parametrize(("scale", "lengths"), [("full", [50, 100, 200]), ("medium", [40, 80, 160])])
+def call_here(function, *arguments):
+    return function(*arguments)
+
+
+@pytest.mark.parametrize("name", ALL_FIGURES)
+def test_every_figure_has_jobs_at_all_its_scales(tmp_path, name):
+    for scale in ALL_FIGURES[name].scales:
+        figure = open_figure(name).on_table(scale, {}, call_here)
+        jobs = figure.jobs(scale, tmp_path, {}, [0], call_here)
+        assert len({job.folder for job in jobs}) == len(jobs) > 0
+
+
+@pytest.mark.parametrize(
+    ("scale", "lengths"), [("full", [50, 100, 200]), ("long", [160, 320, 640]), ("medium", [40, 80, 160])]
+)
 def test_longer_searches_differ_only_in_their_epochs(tmp_path, scale, lengths):
     jobs = planned("longer-searches", tmp_path, scale=scale, seeds=[0], images="cifar10-sample")
     assert len(jobs) == 2 * 3 * 3

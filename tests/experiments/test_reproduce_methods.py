@@ -47,7 +47,7 @@ def test_every_method_is_compared_on_every_space_that_it_can_search(space):
     assert list(methods_on(space)) == [name for name in registry.BUILT_IN["optimizers"] if fits(name, space)]
 
 
-@pytest.mark.parametrize(("scale", "epochs"), [("full", 50), ("medium", 40), ("quick", 15)])
+@pytest.mark.parametrize(("scale", "epochs"), [("full", 50), ("long", 160), ("medium", 40), ("quick", 15)])
 def test_all_methods_have_the_size_of_the_scale_and_ten_seeds(scale, epochs, tmp_path):
     jobs = planned("methods-nb201", tmp_path, scale=scale, images="cifar10-sample")
     assert len(jobs) == 10 * len(methods_on("nb201"))

@@ -344,7 +344,7 @@ def test_every_option_of_a_method_has_a_default_and_a_unique_name(optimizer):
     of_families = [*kind.family_defaults.values(), *kind.original_family_defaults.values()]
     of_scales = kind.scale_defaults.values()
     assert {*kind.defaults, *kind.original_defaults}.union(*of_families, *of_scales) <= known
-    assert set(kind.scale_defaults) <= {"medium", "quick"}
+    assert set(kind.scale_defaults) <= {"long", "medium", "quick"}
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,8 @@
 """The comparisons of all one-shot methods as data, one per benchmark. They do not come from a paper."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 from nasbench1shot1.experiments.reproduction.figures.parts import BELOW_FULL, Figure, Scale, method_curves, space_panel
 from nasbench1shot1.registry import BUILT_IN
 from nasbench1shot1.scales import SCALES
@@ -18,12 +21,13 @@ def methods_on(space: str) -> tuple[str, ...]:
     return tuple(name for name in BUILT_IN["optimizers"] if name not in unfit)
 
 
-def _comparison(where: str, *spaces: str, epochs: int | None = None) -> Figure:
-    """Return the comparison on spaces of one benchmark; `epochs` replaces the epochs of the small scales.
+def _comparison(where: str, *spaces: str, epochs: Mapping[str, int] = MappingProxyType({})) -> Figure:
+    """Return the comparison on spaces of one benchmark; `epochs` replaces the epochs of some scales.
 
     All methods share the size, the images and the number of epochs of a scale, and keep their own hyperparameters.
     """
-    small = {name: {"scale": name, "threads": 1, "epochs": epochs or SCALES[name]["epochs"]} for name in BELOW_FULL}
+    lengths = {name: SCALES[name]["epochs"] for name in BELOW_FULL} | dict(epochs)
+    small = {name: {"scale": name, "threads": 1, "epochs": length} for name, length in lengths.items()}
     panels = tuple(space_panel(space, method_curves(methods_on(space))) for space in spaces)
     return Figure(
         source="",
@@ -31,6 +35,7 @@ def _comparison(where: str, *spaces: str, epochs: int | None = None) -> Figure:
         runs="search",
         drawing="methods:MethodTable",
         full=Scale(panels, {"scale": "full", "threads": 1, "epochs": 50}, SEEDS),
+        long=Scale(panels, small["long"], SEEDS),
         medium=Scale(panels, small["medium"], SEEDS),
         quick=Scale(panels, small["quick"], SEEDS),
     )
@@ -39,6 +44,6 @@ def _comparison(where: str, *spaces: str, epochs: int | None = None) -> Figure:
 METHOD_FIGURES = {
     "methods": _comparison("three spaces of NAS-Bench-101", "s1", "s2", "s3"),
     "methods-nb201": _comparison("NAS-Bench-201", "nb201"),
-    "methods-size": _comparison("NATS-Bench's size space", "nats-size", epochs=8),
+    "methods-size": _comparison("NATS-Bench's size space", "nats-size", epochs={"long": 32, "medium": 8, "quick": 8}),
 }
 """The comparisons by name."""

@@ -79,6 +79,7 @@ def _searches(number: int, title: str, panels: tuple[Panel, ...], epochs: int = 
         runs="search",
         drawing="regrets:RegretCurves",
         full=Scale(panels, {**_FULL, "epochs": epochs}, (0, 1, 2, 3, 4, 5)),
+        long=Scale(panels, small["long"], tuple(range(10))),
         medium=Scale(panels, small["medium"], tuple(range(10))),
         quick=Scale(panels, small["quick"], (0, 1)),
         setting=f"{_PAPER}, {epochs} epochs, 6 seeds",
@@ -86,10 +87,11 @@ def _searches(number: int, title: str, panels: tuple[Panel, ...], epochs: int = 
     return replace(found, **fields)
 
 
-_RANKED_EPOCHS = {"full": 5, "medium": 4, "quick": 3}
+_RANKED_EPOCHS = {"full": 5, "long": 4, "medium": 4, "quick": 3}
 """Number of ranked epochs of a search in figure 3, evenly spaced (paper: every tenth epoch)."""
 _RANKINGS: dict[str, dict[str, Any]] = {
     "full": {"architectures": "all", "images": "1000"},
+    "long": {"architectures": "400", "images": "1000", "resamples": 100},
     "medium": {"architectures": "400", "images": "1000", "resamples": 100},
     "quick": {"architectures": "100", "images": "200", "resamples": 10},
 }
@@ -128,6 +130,7 @@ def _rankings(searches: Figure) -> Figure:
         runs="ranking",
         drawing="rankings:RankingCurves",
         full=scale("full"),
+        long=scale("long"),
         medium=scale("medium"),
         quick=scale("quick"),
         runs_of="figure2",
@@ -199,6 +202,7 @@ def _transfers() -> Figure:
         source="table 2 of NAS-Bench-1Shot1",
         runs="transfer",
         drawing="transfers:Transfers",
+        long=None,
         medium=None,
         quick=replace(found.quick, options={**_TINY, "images_per_half": 160, "epochs": 2}),
     )
@@ -241,6 +245,7 @@ def _longer_searches() -> Figure:
         runs="search",
         drawing="regrets:RegretCurves",
         full=scale("full", 6),
+        long=scale("long", 10),
         medium=scale("medium", 10),
         quick=scale("quick", 2),
         fixed=frozenset({"epochs"}),

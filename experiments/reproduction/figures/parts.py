@@ -122,6 +122,7 @@ class Figure:
         joins: the runs that --join adds: "studies" (of black-box optimizers) or "searches". Default: --join does not
             apply.
         otherwise: the figure on a table that lacks what the searches observe (`observed.lacking`), if there is one.
+        long: the runs at the long scale, if the figure has it.
         medium: the runs at the medium scale, if the figure has it.
         runs_of: the figure whose runs it shows, and in whose folder it is drawn. Default: it has runs of its own.
         note: how the runs of the figure differ from those of the paper, in a sentence for screens and captions.
@@ -143,6 +144,7 @@ class Figure:
     joins: Literal["", "studies", "searches"] = ""
     otherwise: "Figure | None" = None
     note: str = ""
+    long: Scale | None = None
     medium: Scale | None = None
     runs_of: str = ""
     shows_parameters: bool = False
@@ -150,7 +152,7 @@ class Figure:
     @property
     def scales(self) -> dict[str, Scale]:
         """The scales by name, the largest first."""
-        found = {"full": self.full, "medium": self.medium, "quick": self.quick}
+        found = {"full": self.full, "long": self.long, "medium": self.medium, "quick": self.quick}
         return {name: scale for name, scale in found.items() if scale is not None}
 
 
@@ -166,7 +168,7 @@ SPACES = {
 """Names of spaces in titles; other spaces keep their registered names."""
 DATA_SETS = {name: known.title for name, known in data_sets.DATA_SETS.items()}
 """Names of data sets in titles."""
-BELOW_FULL = ("medium", "quick")
+BELOW_FULL = ("long", "medium", "quick")
 """The scales below the largest at which one-shot methods are compared."""
 METHODS = {"darts": "DARTS", "gdas": "GDAS", "pc-darts": "PC-DARTS", "enas": "ENAS", "random-ws": "Random WS"}
 """Names of one-shot optimizers in legends."""
