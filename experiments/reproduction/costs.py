@@ -6,7 +6,6 @@ from typing import Protocol
 
 from nasbench1shot1.black_box_search.options import black_box_options
 from nasbench1shot1.black_box_search.repeats import Repeats, table_of_study
-from nasbench1shot1.black_box_search.simulation import SearchResult, simulate
 from nasbench1shot1.experiments.correlation.options import CONTROLLER
 from nasbench1shot1.experiments.correlation.state import CONTROLLER_DRAWS
 from nasbench1shot1.experiments.reproduction.figures.parts import Options
@@ -160,9 +159,9 @@ def black_box_seconds(job: Costed) -> float:
     Optimizers whose proposals take longer the more trainings they know take longer than that.
     """
     repeats = _repeats(job)
-    _beginning(repeats, 0)
+    repeats.search(0, TIMED_TRAININGS)
     started = time.perf_counter()
-    found = _beginning(repeats, 1)
+    found = repeats.search(1, TIMED_TRAININGS)
     taken, limits = time.perf_counter() - started, repeats.limits
     if found.evaluations < TIMED_TRAININGS:  # the whole search
         return taken
@@ -176,17 +175,10 @@ def black_box_work(job: Costed) -> Work:
     """
     try:
         repeats = _repeats(job)
-        size = len(as_json_line(repeats.line_of(0, _beginning(repeats, 0))))
+        size = len(as_json_line(repeats.line_of(0, repeats.search(0, TIMED_TRAININGS))))
     except UserError:
         size = RECORD_OF_SEARCH
     return Work(memory=LOOK_UPS, disk=PICTURES + job.units * size)
-
-
-def _beginning(repeats: Repeats, number: int) -> SearchResult:
-    """Run the search with a given number, but only its first `TIMED_TRAININGS` trainings."""
-    limits = replace(repeats.limits, evaluations=min(repeats.limits.evaluations, TIMED_TRAININGS))
-    own, drawn = repeats.generators(number)
-    return simulate(repeats.method(own), repeats.trainings(drawn), limits)
 
 
 def _repeats(job: Costed) -> Repeats:

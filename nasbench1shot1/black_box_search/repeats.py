@@ -1,5 +1,6 @@
 """The searches of a study. Each search depends only on the study's options and its own number."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -225,10 +226,14 @@ class Repeats:
             f"{option('seconds')}"
         )
 
-    def search(self, repeat: int) -> SearchResult:
-        """Run the search with a given number. Its optimizer and its table use separate random generators."""
+    def search(self, repeat: int, trainings: float = math.inf) -> SearchResult:
+        """Run the search with a given number, at most up to a number of trainings.
+
+        Its optimizer and its table use separate random generators.
+        """
         own, drawn = self.generators(repeat)
-        return simulate(self.method(own), self.trainings(drawn), self.limits)
+        limits = replace(self.limits, evaluations=min(self.limits.evaluations, trainings))
+        return simulate(self.method(own), self.trainings(drawn), limits)
 
     def generators(self, repeat: int) -> tuple[np.random.Generator, np.random.Generator]:
         """Return the random generators of the search with a given number: its optimizer's and its table's."""

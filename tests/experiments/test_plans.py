@@ -19,7 +19,9 @@ from tiny_search import FEW, TINY, search
 
 import nasbench1shot1 as nb
 from nasbench1shot1 import cli
+from nasbench1shot1.black_box_search import repeats
 from nasbench1shot1.black_box_search.simulation import SearchResult, simulate
+from nasbench1shot1.cell_training.work import seconds_of_training
 from nasbench1shot1.experiments import all_plans
 from nasbench1shot1.experiments.all_plans import BEGIN, END, AllPlans
 from nasbench1shot1.experiments.planning.plan import Plan, Row, total
@@ -202,7 +204,7 @@ def test_only_the_beginning_of_a_long_search_is_timed(tmp_path: Path, monkeypatc
         return found
 
     monkeypatch.setattr(costs, "TIMED_TRAININGS", 5)
-    monkeypatch.setattr(costs, "simulate", counted)
+    monkeypatch.setattr(repeats, "simulate", counted)
     monkeypatch.setattr("time.perf_counter", lambda: next(times))  # the beginning takes one second
     long, short = (
         planned("nas201-figure6", tmp_path, only=["random"], seconds=None, evaluations=number)[0] for number in (50, 4)
@@ -320,7 +322,16 @@ def test_a_black_box_study_without_its_objective_is_not_timed(
 CELL = "s1:0|0,1|0,2|1,3|2,4:conv3x3,conv1x1,maxpool3x3,conv3x3"
 
 
-def test_trainings_are_planned_without_images(nowhere: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_trainings_are_planned_without_images(
+    nowhere: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    timed: list[float] = []
+
+    def two_hours(*given: Any) -> float:
+        timed.append(seconds_of_training(*given))
+        return 7200.0
+
+    monkeypatch.setattr("nasbench1shot1.cell_training.work.seconds_of_training", two_hours)
     small = {"stem_channels": 2, "cells_per_stack": 1, "epochs": 4, "device": "cpu", "threads": 1}
     one = nb.plan("train", architecture=CELL, measure=False, **small).iloc[0]
     assert (one["runs"], one["steps"]) == (1, 4 * 40_000 // 256)
@@ -332,7 +343,10 @@ def test_trainings_are_planned_without_images(nowhere: Path, capsys: pytest.Capt
     words = [word for name, value in small.items() for word in (f"--{name.replace('_', '-')}", str(value))]
     cli.main(["train", CELL, "--dry-run", *words])
     said = capsys.readouterr()
-    assert not missing(said.out, "1 training of 4 epochs", "NAS-Bench-101", "size of cifar10.", "This will take about")
+    assert not missing(
+        said.out, "1 training of 4 epochs", "NAS-Bench-101", "size of cifar10.", "This will take about 2 h"
+    )
+    assert timed[0] > 0
     assert "Before this can run: CIFAR-10 is not installed" in said.out
     assert not missing(said.err, "Counting the work of the training", "Timing steps of the training")
     (nowhere / "list.txt").write_text(CELL)
