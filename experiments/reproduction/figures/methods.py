@@ -1,9 +1,10 @@
 """The comparisons of all one-shot methods as data, one per benchmark. They do not come from a paper."""
 
 from collections.abc import Mapping
-from types import MappingProxyType
+from typing import Any
 
 from nasbench1shot1.experiments.reproduction.figures.parts import BELOW_FULL, Figure, Scale, method_curves, space_panel
+from nasbench1shot1.nats_size import benchmark as nats_size
 from nasbench1shot1.registry import BUILT_IN
 from nasbench1shot1.scales import SCALES
 
@@ -21,12 +22,12 @@ def methods_on(space: str) -> tuple[str, ...]:
     return tuple(name for name in BUILT_IN["optimizers"] if name not in unfit)
 
 
-def _comparison(where: str, *spaces: str, epochs: Mapping[str, int] = MappingProxyType({})) -> Figure:
-    """Return the comparison on spaces of one benchmark; `epochs` replaces the epochs of some scales.
+def _comparison(where: str, *spaces: str, defaults: Mapping[str, Mapping[str, Any]] | None = None) -> Figure:
+    """Return the comparison on spaces of one benchmark; `defaults` are the benchmark's own of a scale.
 
     All methods share the size, the images and the number of epochs of a scale, and keep their own hyperparameters.
     """
-    lengths = {name: SCALES[name]["epochs"] for name in BELOW_FULL} | dict(epochs)
+    lengths = {name: {**SCALES[name], **(defaults or {}).get(name, {})}["epochs"] for name in BELOW_FULL}
     small = {name: {"scale": name, "threads": 1, "epochs": length} for name, length in lengths.items()}
     panels = tuple(space_panel(space, method_curves(methods_on(space))) for space in spaces)
     return Figure(
@@ -44,6 +45,6 @@ def _comparison(where: str, *spaces: str, epochs: Mapping[str, int] = MappingPro
 METHOD_FIGURES = {
     "methods": _comparison("three spaces of NAS-Bench-101", "s1", "s2", "s3"),
     "methods-nb201": _comparison("NAS-Bench-201", "nb201"),
-    "methods-size": _comparison("NATS-Bench's size space", "nats-size", epochs={"long": 32, "medium": 8, "quick": 8}),
+    "methods-size": _comparison("NATS-Bench's size space", "nats-size", defaults=nats_size.BENCHMARK.scale_defaults),
 }
 """The comparisons by name."""

@@ -10,7 +10,16 @@ full: the published settings of `--preset original`: 50 epochs for DARTS, 250 fo
 this scale, all methods have the epochs of the scale, and the learning rates of Λ are fitted to their published lengths.
 """
 
-from nasbench1shot1.experiments.reproduction.figures.parts import Curve, Figure, Options, Panel, Scale, method_curves
+from nasbench1shot1.experiments.reproduction.figures.parts import (
+    BELOW_FULL,
+    Curve,
+    Figure,
+    Options,
+    Panel,
+    Scale,
+    method_curves,
+)
+from nasbench1shot1.scales import SCALES
 
 SPACE = "nb201"
 OWNER = "nas201-table5"
@@ -49,6 +58,7 @@ def _searches(source: str, title: str, drawing: str, *panels: str) -> Figure:
     """Return a figure of some panels of the searches."""
     shown = tuple(_PANELS[key] for key in panels)
     own: Options = {"threads": 1, "preset": "original"}
+    small = {name: {"scale": name, **own, "epochs": SCALES[name]["epochs"]} for name in BELOW_FULL}
     by_optimizer = {name: {"epochs": epochs} for name, epochs in EPOCHS.items()}
     return Figure(
         source=f"{source} of NAS-Bench-201",
@@ -56,9 +66,9 @@ def _searches(source: str, title: str, drawing: str, *panels: str) -> Figure:
         runs="search",
         drawing=f"nasbench201:{drawing}",
         full=Scale(shown, {"scale": "full", **own, "epochs": 250}, (0, 1, 2), by_optimizer, kept_epochs=1),
-        long=Scale(shown, {"scale": "long", **own, "epochs": 160}, tuple(range(10)), kept_epochs=1),
-        medium=Scale(shown, {"scale": "medium", **own, "epochs": 40}, tuple(range(10)), kept_epochs=1),
-        quick=Scale(shown, {"scale": "quick", **own, "epochs": 15}, (0, 1), kept_epochs=1),
+        long=Scale(shown, small["long"], tuple(range(10)), kept_epochs=1),
+        medium=Scale(shown, small["medium"], tuple(range(10)), kept_epochs=1),
+        quick=Scale(shown, small["quick"], (0, 1), kept_epochs=1),
         setting=_SETTING,
         runs_of="" if source == "table 5" else OWNER,
     )

@@ -89,10 +89,11 @@ def _searches(number: int, title: str, panels: tuple[Panel, ...], epochs: int = 
 
 _RANKED_EPOCHS = {"full": 5, "long": 4, "medium": 4, "quick": 3}
 """Number of ranked epochs of a search in figure 3, evenly spaced (paper: every tenth epoch)."""
+_SAMPLE = {"architectures": "400", "images": "1000", "resamples": 100}
 _RANKINGS: dict[str, dict[str, Any]] = {
     "full": {"architectures": "all", "images": "1000"},
-    "long": {"architectures": "400", "images": "1000", "resamples": 100},
-    "medium": {"architectures": "400", "images": "1000", "resamples": 100},
+    "long": _SAMPLE,
+    "medium": _SAMPLE,
     "quick": {"architectures": "100", "images": "200", "resamples": 10},
 }
 """Options of the rankings by scale. The paper evaluates on the 10,000 test images of CIFAR-10."""
