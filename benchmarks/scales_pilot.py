@@ -4,6 +4,9 @@
     python benchmarks/scales_pilot.py collect FOLDER --out benchmarks/results/scales_pilot.json
     python benchmarks/scales_pilot.py table benchmarks/results/scales_pilot.json
     python benchmarks/scales_pilot.py draw benchmarks/results/scales_pilot.json --out docs/scales/minute.png
+    nb1shot1 reproduce figure3 --scale medium --images cifar10-22500 --only s1 --seeds 0-9 --draw-only --out medium \
+      --records docs/records/figure3-s1-medium.tar.xz
+    python benchmarks/scales_pilot.py against benchmarks/results/scales_pilot.json --medium medium
 
 Every setting is searched with random-ws, DARTS and GDAS. The shared weights of random-ws and DARTS then rank a sample
 of 400 architectures; rank correlations are over those whose test errors are measured (70 on s1, all on nb201). The
@@ -21,6 +24,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+from scipy.stats import mannwhitneyu
 
 import nasbench1shot1 as nb
 from nasbench1shot1.display.axes import save_figure
@@ -113,19 +117,20 @@ def run_all(folder, images):
                         kept.unlink()
 
 
-def rank_correlations(run):
-    """Return Spearman correlations with the test accuracies after the full budget that the table measured."""
-    path = run / "ranking" / "correlations.csv"
+def rank_correlations(ranking):
+    """Return Spearman correlations with the test errors that the table measured, after the last epoch of a ranking.
+
+    `spearman_error_all` is the correlation with all test errors, most of which are predicted on s1.
+    """
+    path = ranking / "correlations.csv"
     if not path.exists():
         return {}
-    wanted = {"split": "test", "scope": "all"}
-    rows = [row for row in csv.DictReader(path.open()) if wanted.items() <= row.items() and float(row["measured"]) == 1]
-    last = max(int(row["budget"]) for row in rows)
-    return {
-        row["criterion"]: float(row["value"])
-        for row in rows
-        if int(row["budget"]) == last and row["criterion"] in ("spearman_error", "spearman_loss")
-    }
+    rows = [row for row in csv.DictReader(path.open()) if row["split"] == "test" and row["scope"] == "all"]
+    last = {name: max(int(row[name]) for row in rows) for name in ("epoch", "budget")}
+    rows = [row for row in rows if all(int(row[name]) == value for name, value in last.items())]
+    measured = {row["criterion"]: float(row["value"]) for row in rows if float(row["measured"]) == 1}
+    of_all = next(float(row["value"]) for row in rows if row["criterion"] == "spearman_error")  # comes first
+    return {**{name: measured[name] for name in ("spearman_error", "spearman_loss")}, "spearman_error_all": of_all}
 
 
 def collect(folder):
@@ -141,7 +146,7 @@ def collect(folder):
             "regret": [line["test_regret"] for line in run.lines],
             "architecture": run.lines[-1]["architecture"],
             "cpu": cpu.get(path.parent.name),
-            **rank_correlations(path.parent),
+            **rank_correlations(path.parent / "ranking"),
         }
         found["tables"][space] = run.config["table_id"]
         if space not in found["mean_regret"]:
@@ -182,6 +187,23 @@ def table(collected):
             number = "–".join(str(n) for n in sorted({len(own) for own in runs.values()}))
             cells = [f"`{setting}`", number, seconds, *final, *ranked]
             print(f"| {' | '.join(cells)} |")
+
+
+def against(collected, medium):
+    """Print the results of ten searches at the medium scale on s1, and compare Random WS with the pilot's searches."""
+    found = {
+        method: [rank_correlations(run) for run in sorted((medium / "s1-rankings" / method).glob("seed-*"))]
+        for method in RANKED
+    }
+    longer = of_setting(collected["runs"], "s1", "real-epochs160", "random-ws")
+    [single] = of_setting(collected["runs"], "s1", "real", "random-ws")
+    for name, own in {**found, "random-ws, 160 epochs": longer}.items():
+        for criterion in ("spearman_error", "spearman_error_all"):
+            values = np.array([each[criterion] for each in own])
+            print(f"{name}, {criterion}: {values.mean():.2f} ± {values.std(ddof=1):.2f}, up to {values.max():.2f}")
+    values, others = ([each["spearman_error"] for each in own] for own in (longer, found["random-ws"]))
+    for more in ([], [single["spearman_error"]]):
+        print(f"160 epochs against {len(others + more)} searches: p = {mannwhitneyu(values, others + more).pvalue:.3f}")
 
 
 def draw(collected, space, path):
@@ -244,10 +266,11 @@ def mean_and_interval(values, factor=1.0):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("task", choices=["run", "collect", "table", "draw"])
+    parser.add_argument("task", choices=["run", "collect", "table", "draw", "against"])
     parser.add_argument("path", type=Path)
     parser.add_argument("--out", type=Path)
     parser.add_argument("--space", default="s1")
+    parser.add_argument("--medium", type=Path, help="folder of figure3 at the medium scale, for `against`")
     parser.add_argument(
         "--images", default="cifar10", help="at least 20,000 images of CIFAR-10: a name or an .npz file"
     )
@@ -256,6 +279,8 @@ def main():
         run_all(options.path, options.images)
     elif options.task == "collect":
         options.out.write_text(json.dumps(collect(options.path), separators=(",", ":")) + "\n")
+    elif options.task == "against":
+        against(json.loads(options.path.read_text()), options.medium)
     elif options.task == "draw":
         draw(json.loads(options.path.read_text()), options.space, options.out)
     else:

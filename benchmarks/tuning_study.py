@@ -14,7 +14,7 @@ import argparse
 
 import numpy as np
 import pandas
-from scipy.stats import spearmanr
+from scipy.stats import spearmanr, wilcoxon
 
 import nasbench1shot1 as nb
 from nasbench1shot1.experiments.tuning.importance import importances
@@ -27,6 +27,11 @@ GOOD = 0.0075
 
 def spread(values):
     return f"{100 * np.mean(values):.2f} ± {100 * np.std(values, ddof=1) if len(values) > 1 else np.nan:.2f}"
+
+
+def epochs(frame):
+    """Return the epochs of every search, as `costs` returns simulated seconds."""
+    return frame["budget"].to_numpy(float)
 
 
 def incumbents(study, clock, end):
@@ -49,6 +54,27 @@ def compare(groups, clock, unit):
             f"  {TUNERS[tuner]}: {regrets} % (test, each: {each}); searches {searches}; budgets {list(found['budget'])}"
         )
     return end
+
+
+def against_random(groups, clock, end):
+    """Print how the incumbents of each tuner differ from those of random search with equal seeds."""
+    if "random" not in groups:
+        return
+    found = {
+        tuner: {study.config["seed"]: incumbents(study, clock, end)["validation_regret"] for study in studies}
+        for tuner, studies in groups.items()
+    }
+    for tuner in (name for name in found if name != "random"):
+        seeds = sorted(found[tuner].keys() & found["random"].keys())
+        gains = np.array([found["random"][seed] - found[tuner][seed] for seed in seeds])
+        counts = ", ".join(
+            f"{name} {count}"
+            for name, count in zip(
+                ("lower", "higher", "equal"), ((gains > 0).sum(), (gains < 0).sum(), (gains == 0).sum()), strict=True
+            )
+        )
+        p = wilcoxon(gains[gains != 0], method="exact").pvalue if gains.any() else 1.0
+        print(f"  {TUNERS[tuner]} against random search, validation regret: {counts}; Wilcoxon p = {p:.2f}")
 
 
 def sampling(space, table, seconds):
@@ -96,7 +122,8 @@ def describe_each(studies):
     for study in studies:
         frame, config = study.observations, study.config
         best = frame.loc[frame["loss"].idxmin()]
-        how = f"search {best['number'] + 1}, {best['budget']} epochs, model-based: {best['model_based']}"
+        found = f"{best['architecture']}, configuration {best['configuration_id']}"
+        how = f"{found}, search {best['number'] + 1}, {best['budget']} epochs, model-based: {best['model_based']}"
         share = (frame["validation_regret"] < GOOD).mean()
         print(f"{TUNERS[config['tuner']]}, seed {config['seed']}: {how}; validation regret below {GOOD}: {share:.2f}")
 
@@ -123,8 +150,9 @@ def main():
     if table.id != first.config["table_id"]:
         raise SystemExit(f"the studies used the table {first.config['table_id']}: open it with NB1SHOT1_TABLE")
     seconds = compare(groups, costs, "simulated seconds")
+    against_random(groups, costs, seconds)
     sampling(first.config["space"], table, seconds)
-    compare(groups, lambda frame: frame["budget"].to_numpy(float), "search epochs")
+    against_random(groups, epochs, compare(groups, epochs, "search epochs"))
     describe(groups)
     describe_each(opened)
     print(f"\nfANOVA, all studies:\n{importances(opened).to_string(index=False)}")

@@ -3,6 +3,7 @@
 import csv
 import json
 import tarfile
+from statistics import fmean, stdev
 
 import pytest
 from demo_numbers import CHECKOUT
@@ -25,6 +26,15 @@ def test_the_page_gives_the_regrets_of_the_pilot_and_both_learning_rates() -> No
     _, epochs, steps, _ = SETTINGS["quick"]
     demo = nb.load_run(CHECKOUT / "docs" / "demo")[0].config["architecture_learning_rate"]
     assert f"is {TRAVEL / (epochs * steps):.2g} in the pilot study, and {demo} in the demo" in PAGE
+
+
+def test_the_page_gives_the_correlations_of_the_long_scale_over_the_measured_architectures() -> None:
+    runs = json.loads((CHECKOUT / "benchmarks" / "results" / "scales_pilot.json").read_text())["runs"]
+    found = [runs[f"s1-real-epochs160-random-ws-{seed}"] for seed in range(3)]
+    first, second, third = (f"{run['spearman_error']:.2f}" for run in found)
+    assert f"ρ of the errors of Random WS is {first}, {second} and {third} with three seeds" in PAGE
+    of_all = [run["spearman_error_all"] for run in found]
+    assert f"ρ is {fmean(of_all):.2f} ± {stdev(of_all):.2f} instead of" in PAGE
 
 
 def test_the_page_gives_the_regrets_of_ten_recorded_searches() -> None:
