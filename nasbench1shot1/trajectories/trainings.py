@@ -173,7 +173,7 @@ class Incumbents:
                     LOSS,
                     f"{training.loss:.6g} is the cost that nb.objective gives proposals outside its bounds, which it "
                     "does not train: give nb.objective a folder for its record, and read that record, or remove the "
-                    "rows of such proposals",
+                    "rows of these proposals",
                 )
             raise cell_error(
                 training.place,
