@@ -24,7 +24,7 @@ from nasbench1shot1.ground.errors import InvalidInputError, UserError, option
 from nasbench1shot1.ground.files import as_path, sha256
 from nasbench1shot1.images.batches import batches, epoch_generator
 from nasbench1shot1.one_shot_search.beginning import load_halves
-from nasbench1shot1.one_shot_search.kept_weights import require_kept_epochs
+from nasbench1shot1.one_shot_search.kept_weights import require_kept_epochs, supernet_of
 from nasbench1shot1.one_shot_search.options import SearchConfig
 from nasbench1shot1.one_shot_search.record import Run, open_search
 from nasbench1shot1.registry import check_trusted, default_table, import_trusted, one_shot, search_space, with_names
@@ -226,6 +226,9 @@ def _state(run: Run, options: RankingOptions, table: Table, recorded: Any) -> Ra
     images, split = load_halves(config)
     check_facts(run.folder, run.config, {"images_sha256": images.sha256})
     half = batches(split.architecture, len(split.architecture), epoch_generator(options.seed, "ranking", 0))
+    if not recorded:  # a damaged file is found before anything is written; a resumed ranking compares the SHA-256
+        for epoch in epochs:
+            supernet_of(run, epoch)
     weights = {str(epoch): _weights_sha256(run, epoch) for epoch in epochs}
     bounds, dataset = options.bounds, run.config["dataset"]
     state = RankingState(

@@ -421,6 +421,18 @@ def test_changed_weights_are_not_mixed_with_earlier_scores(run, tmp_path):
         nb.correlate(resume=ranking.folder, console=Console(quiet=True))
 
 
+def test_damaged_weights_of_any_epoch_are_refused_before_anything_is_written(run, tmp_path):
+    copy = nb.load_run(shutil.copytree(run.folder, tmp_path / "run"))
+    damaged = copy.folder / "weights" / "epoch-002.pt"
+    damaged.write_bytes(damaged.read_bytes()[:1000])
+    with refuses(nb.DamagedFileError, damaged):
+        correlate(copy, epochs="1,2,3")
+    shutil.copy(copy.folder / "weights" / "epoch-001.pt", damaged)
+    with refuses(nb.DamagedFileError, damaged):
+        correlate(copy, epochs="1,2,3")
+    assert not (copy.folder / "ranking").exists()
+
+
 def test_correlate_runs_from_the_command_line(run, tmp_path):
     out = tmp_path / "r"
     few = "--architectures 12 --images 40 --resamples 5 --threads 1 --device cpu --epochs 3 --budgets 108"
