@@ -1,5 +1,6 @@
 """The supernet: a network in which each discrete sub-network is an architecture of the space."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property, partial
@@ -150,12 +151,13 @@ class Supernet(nn.Module):
             (N, classes) logits.
 
         Raises:
-            InvalidInputError: the images are not a batch of floats, mixing weights have wrong keys or shapes, the space
+            InvalidInputError: the images are not a batch of floats, have another number of channels than the stem
+                reads, or are too small for the reductions, mixing weights have wrong keys or shapes, the space
                 does not have the operations or edges, or the architecture is not in the space; not checked inside
                 `torch.compile`.
         """
         if not torch.compiler.is_compiling():
-            _check_images(images)
+            _check_images(images, self.places)
         if isinstance(mixing, Architecture):
             self.space.index(mixing)
             in_turn: list[Any] = [(None, None, mixing, None)]
@@ -343,13 +345,25 @@ def check_side(space: OneShotSpace, skeleton: Skeleton, side: int) -> None:
         pass
 
 
-def _check_images(images: Tensor) -> None:
-    """Raise InvalidInputError if images are not a batch of floats, such as the uint8 (N, H, W, 3) of an `ImageSet`."""
+def _check_images(images: Tensor, places: Sequence[Place]) -> None:
+    """Raise InvalidInputError if images are not a batch of floats, or do not fit the places of a supernet.
+
+    The images of an `ImageSet`, uint8 (N, H, W, 3), are not a batch of floats.
+    """
     if not isinstance(images, Tensor) or images.ndim != 4 or not images.is_floating_point():
         given = f"{images.dtype} {tuple(images.shape)}" if isinstance(images, Tensor) else type(images).__name__
         raise InvalidInputError(
             "images must be a tensor of floats (N, 3, H, W), as nb.Augmentation and its method normalise return, "
             f"not {given}: normalise them"
+        )
+    _, channels, height, width = images.shape
+    if channels != places[0].in_channels:  # otherwise, some stems would repeat a single channel
+        raise InvalidInputError(f"images must have {places[0].in_channels} channels, not {channels}: convert them")
+    smallest = math.prod(place.stride for place in places)
+    if min(height, width) < smallest:
+        raise InvalidInputError(
+            f"images of {height} × {width} pixels are too small for the supernet's reductions: use images of at least "
+            f"{smallest} × {smallest} pixels"
         )
 
 

@@ -198,6 +198,18 @@ def test_images_that_are_not_a_batch_of_floats_are_refused(given, is_discrete):
         net(given, net.space[0] if is_discrete else random_mixing(net.space, 0))
 
 
+@pytest.mark.parametrize(("name", "width"), [("s1", 3), ("nb201", 3), ("nats-size", 64)])
+def test_images_of_other_channels_or_too_few_pixels_are_refused(name, width):
+    net = small(name, channels=width)
+    mixing = random_mixing(net.space, 0)
+    for channels in (1, 4):  # the stem of nats-size would repeat a single channel
+        with refuses(nb.InvalidInputError, 3, channels):
+            net(torch.zeros(2, channels, 16, 16), mixing)
+    with refuses(nb.InvalidInputError, "2 × 8", "4 × 4"):
+        net(torch.zeros(2, 3, 2, 8), mixing)
+    assert net(torch.zeros(2, 3, 4, 4), mixing).shape == (2, 10)
+
+
 def test_missing_mixing_weights_are_named():
     net = small("s1")
     mixing = random_mixing(net.space, 0)
