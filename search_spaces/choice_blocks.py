@@ -108,14 +108,14 @@ class ChoiceBlockSpace(OneShotSpace):
     # Numbers ---------------------------------------------------------------------------------------------------
 
     @cached_property
-    def wirings(self) -> list[Wiring]:
+    def wirings(self) -> tuple[Wiring, ...]:
         """All wirings, in lexicographic order (180, 360, 5,400 for s1, s2, s3)."""
         return all_wirings(self.n_parents)
 
     @cached_property
-    def loose_end_free_wirings(self) -> list[int]:
+    def loose_end_free_wirings(self) -> tuple[int, ...]:
         """Position in `wirings` of the canonical wiring of every live part (66, 190, 876 for s1, s2, s3)."""
-        return [i for i, wiring in enumerate(self.wirings) if canonical_wiring(wiring) == wiring]
+        return tuple(i for i, wiring in enumerate(self.wirings) if canonical_wiring(wiring) == wiring)
 
     @cached_property
     def _wiring_index(self) -> dict[Wiring, int]:

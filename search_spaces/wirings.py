@@ -36,9 +36,9 @@ def checked_parents(n_parents: Any) -> tuple[int, ...]:
     return found
 
 
-def all_wirings(n_parents: tuple[int, ...]) -> list[Wiring]:
+def all_wirings(n_parents: tuple[int, ...]) -> tuple[Wiring, ...]:
     """Return every wiring in which node j takes n_parents[j - 1] of its j predecessors, in lexicographic order."""
-    return list(product(*(combinations(range(node), k) for node, k in enumerate(n_parents, start=1))))
+    return tuple(product(*(combinations(range(node), k) for node, k in enumerate(n_parents, start=1))))
 
 
 def read_blocks(wiring: Wiring) -> set[int]:

@@ -233,6 +233,7 @@ def test_help_shows_optional_values_as_a_user_writes_them(name, tmp_path):
 
 
 IMPORTED = ("queue", "random", "copy", "numpy", "types")
+"""Modules that the command `space` imports."""
 
 
 @pytest.mark.parametrize(
@@ -246,5 +247,5 @@ IMPORTED = ("queue", "random", "copy", "numpy", "types")
 def test_modules_of_python_are_not_imported_from_the_current_folder(start, names, tmp_path):
     for name in names:
         (tmp_path / f"{name}.py").write_text("raise SystemExit('imported from the current folder')")
-    done = subprocess.run([*start, "search", *TINY], cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = subprocess.run([*start, "space", "s1"], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, ""), done.stderr
