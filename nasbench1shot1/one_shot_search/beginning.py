@@ -260,7 +260,8 @@ def _check_increase(config: SearchConfig, phases: Sequence[Phase], halves: Split
     if largest > (smallest := _smaller_half(halves)):
         raise InvalidInputError(
             f"the batches of {config.optimizer} grow from {option('batch_size', config.batch_size)} to {largest} "
-            f"images, more than the {smallest:,} images of a half: lower {option('batch_size')}, or use more images"
+            f"images, more than the {smallest:,} images of a half: lower {option('batch_size')} or {option('epochs')}, "
+            "or use more images"
         )
 
 

@@ -206,7 +206,7 @@ def test_decisions_work_with_other_relaxations(relaxation, tmp_path):
     ("options", "words"),
     [
         ({"relaxation": "single-path"}, ("relaxation=", "single-path", "1/k")),
-        ({"batch_increase": 20}, ("batch_size=10", "70 images", "40 images of a half")),
+        ({"batch_increase": 20}, ("batch_size=10", "70 images", "40 images of a half", "epochs")),
         ({"early_stopping": True, "hessian_eigenvalue": True}, ("early_stopping", "sgas")),
         ({"criterion": 3}, ("criterion", "2")),
     ],
