@@ -94,10 +94,10 @@ class Chart extends Plot {
   /** Return the smallest and largest position of the shown curves. */
   span() {
     const all = this.shown.filter((row) => !row.isLevel).map((row) => row.axes[this.axis.key].at);
-    const every = all.flat();
-    if (!every.length) return [0, 1];
+    const drawable = all.flat().filter((at) => at > 0 || !this.isLogX);
+    if (!drawable.length) return this.isLogX ? [1, 10] : [0, 1];  // a logarithmic axis cannot begin at 0
     const high = Math.max(...all.map((at) => at[at.length - 1]));
-    const low = this.isLogX ? Math.min(...every.filter((at) => at > 0)) : Math.min(...all.map((at) => at[0]));
+    const low = this.isLogX ? Math.min(...drawable) : Math.min(...all.map((at) => at[0]));
     if (low < high) return [low, high];
     return [low - 0.5, high + 0.5].map((edge) => (this.isLogX ? Math.max(edge, high / 2) : edge));
   }
@@ -209,7 +209,8 @@ class Chart extends Plot {
   }
 
   step(number) {
-    const [low, high] = this.span();
+    const [first, last] = this.span();
+    const [low, high] = this.axis.steps ? [first, last] : [Math.ceil(first) + 0, Math.floor(last)];  // + 0: no -0
     if (!Number.isFinite(number)) return this.moveTo(number < 0 ? low : high, undefined, true);
     const here = this.position ?? high;
     const width = (this.box.right - this.box.left) / 50;

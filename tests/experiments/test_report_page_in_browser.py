@@ -172,6 +172,38 @@ def test_switches_change_the_axes_and_the_bands(browser, file):
         )
 
 
+def test_a_chart_without_curves_keeps_its_axes(browser, file):
+    with opened(browser, file) as page:
+        boxes = page.locator(".legend tbody input")
+        assert page.get_by_label("Logarithmic").first.is_checked()  # of the horizontal axis
+        for place in range(boxes.count()):
+            boxes.nth(place).uncheck()
+        assert page.locator(".plot path.curve").count() == 0
+        ticks = page.locator(".plot svg text").all_text_contents()
+        assert "simulated time [s]" in ticks and len(ticks) > 4
+        page.get_by_label("Linear").first.check()
+        boxes.first.check()
+        assert page.locator(".plot path.curve").count() > 0
+
+
+def test_a_search_that_has_only_begun_is_readable_on_both_axes(browser, tmp_path):
+    begun = runs.search(tmp_path / "begun", (20,), finished=False)  # epoch 0 alone, at search time 0
+    with opened(browser, nb.write_report_page(begun.folder, tmp_path / "page.html")) as page:
+        page.get_by_label("Epochs", exact=True).check()
+        page.locator(".plot svg").first.focus()
+        for key in ("Home", "ArrowRight", "End"):
+            press(page, key)
+            assert page.locator("[data-of=value]").first.inner_text() == "epoch 0 [%]"
+        page.get_by_label("Logarithmic").first.check()
+        assert not any(re.search("NaN|Infinity", path) for path in drawn_paths(page))
+        assert len(page.locator(".plot svg text").all_text_contents()) > 2
+
+
+def drawn_paths(page) -> list[str]:
+    """The attribute `d` of every path of the charts."""
+    return page.eval_on_selector_all(".plot svg path", "of => of.map(path => path.getAttribute('d'))")
+
+
 def test_ticks_are_whole_epochs_and_reach_both_ends_of_a_logarithmic_axis(browser, file):
     with opened(browser, file) as page:
         ticks = lambda *given: page.evaluate("given => ticks(...given)", list(given))  # noqa: E731
