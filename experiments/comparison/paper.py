@@ -51,6 +51,9 @@ COLUMNS = {
 """The columns of a table of measures: heading, beginning of columns in `results`, statistic, moment of the tests."""
 MOST_BESIDE = 4
 """Maximum number of columns with intervals beside their values, so that a LaTeX table fits a page."""
+MOST_LINES = 25
+"""Maximum number of lines of a LaTeX table with several parts, so that it fits a page of an article below its caption,
+which has a dozen lines."""
 LATEX = {
     "\\": r"\textbackslash{}",
     "{": r"\{",
@@ -120,19 +123,32 @@ class PaperTable:
         return f"{markdown_table(self.headings, rows)}\n{self.caption}\n"
 
     def latex(self) -> str:
-        r"""Return a `table` environment in LaTeX; `\usepackage{booktabs}` is needed."""
-        width, lines = len(self.headings), list[str]()
+        r"""Return the table in LaTeX; `\usepackage{booktabs}` is needed.
+
+        A `table` environment cannot continue on the next page. If the parts have more than `MOST_LINES` lines, further
+        environments therefore continue the first one, with a short caption that refers to it.
+        """
+        width, tables, lines_left = len(self.headings), [list[str]()], MOST_LINES
         for title, part in self.parts.items():
-            lines += [r"\midrule"]
-            lines += [rf"\multicolumn{{{width}}}{{l}}{{\emph{{{escape(title)}}}}} \\"] if title else []
-            lines += [line for row in part for line in self._latex_lines(row)]
-        heading = " & ".join(map(self._latex_heading, self.headings)) + r" \\"
-        above = [r"\begin{table}", r"\centering", rf"\caption{{{escape(self.caption)}}}", rf"\label{{{self.label}}}"]
+            rows = [rf"\multicolumn{{{width}}}{{l}}{{\emph{{{escape(title)}}}}} \\"] if title else []
+            rows += [line for row in part for line in self._latex_lines(row)]
+            if tables[-1] and len(rows) > lines_left:
+                tables.append([])
+                lines_left = MOST_LINES
+            lines_left -= len(rows)
+            tables[-1] += [r"\midrule", *rows]
+        captions = [[rf"\caption{{{escape(self.caption)}}}", rf"\label{{{self.label}}}"]]
+        captions += [[rf"\caption{{Continuation of Table~\ref{{{self.label}}}.}}"]] * (len(tables) - 1)
+        return "\n".join(self._latex_environment(caption, rows) for caption, rows in zip(captions, tables, strict=True))
+
+    def _latex_environment(self, caption: Sequence[str], rows: Sequence[str]) -> str:
+        """Return a `table` environment with the headings of this table."""
+        above = [r"\begin{table}", r"\centering", *caption]
         narrow = r"\setlength{\tabcolsep}{4pt}"  # within this table
-        begin = rf"\begin{{tabular}}{{l{'r' * (width - 1)}}}"
-        return "\n".join(
-            [*above, narrow, begin, r"\toprule", heading, *lines, r"\bottomrule", r"\end{tabular}", r"\end{table}", ""]
-        )
+        begin = rf"\begin{{tabular}}{{l{'r' * (len(self.headings) - 1)}}}"
+        heading = " & ".join(map(self._latex_heading, self.headings)) + r" \\"
+        end = [r"\bottomrule", r"\end{tabular}", r"\end{table}", ""]
+        return "\n".join([*above, narrow, begin, r"\toprule", heading, *rows, *end])
 
     def _latex_lines(self, row: Sequence[Cell]) -> list[str]:
         if not self.stacked:
@@ -144,7 +160,7 @@ class PaperTable:
     @staticmethod
     def _latex_heading(heading: str) -> str:
         """Return a heading in LaTeX, broken after commas, before names of statistics and at slashes."""
-        parts = [escape(part) for part in re.split("/|(?<=,) | (?=mean|median)", heading)]
+        parts = [escape(part) for part in re.split("/|(?<=,) | (?=mean|median|rank)", heading)]
         lines = r" \\ ".join(parts)
         return parts[0] if len(parts) == 1 else rf"\shortstack[r]{{{lines}}}"
 

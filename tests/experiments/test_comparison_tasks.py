@@ -25,7 +25,7 @@ from nasbench1shot1.experiments.comparison.overviews import (
     distribution_figure,
     profile_figure,
 )
-from nasbench1shot1.experiments.comparison.paper import Cell, PaperTable, escape
+from nasbench1shot1.experiments.comparison.paper import MOST_LINES, Cell, PaperTable, escape
 from nasbench1shot1.experiments.comparison.tasks import TaskComparison
 from nasbench1shot1.ground.files import write_json
 
@@ -277,9 +277,24 @@ def test_latex_tables_have_booktabs_and_as_many_cells_in_each_row(everything):
     rows = check_latex(everything.table().latex(), 6)
     assert len(rows) == 1 + 15 and sum(r"\textbf{" in cell for row in rows for cell in row) >= 20
     rows = check_latex(everything.task_table().latex(), 7)
-    assert [cell.strip() for cell in rows[0]][::6] == ["method", "average rank"]
+    assert [cell.strip() for cell in rows[0]][::6] == ["method", r"\shortstack[r]{average \\ rank}"]
     assert rows[0][1].strip() == r"\shortstack[r]{nb101-5v \\ cifar10}"
     assert len(rows) == 1 + 2 * 3 and all("scriptsize" in cell for row in rows[2::2] for cell in row[1:6])
+
+
+def test_a_latex_table_that_is_longer_than_a_page_is_continued_in_further_tables():
+    row = [Cell("m"), Cell("1.00", interval="[0.90, 1.10]")]
+    parts = {f"task {number}": [row] * 4 for number in range(7)}  # nine lines each, with intervals below the values
+    table = PaperTable(["method", "mean"], parts, "caption", "tab:x", stacked=True)
+    environments = table.latex().split("\n\n")
+    assert [text.count("emph") for text in environments] == [2, 2, 2, 1]
+    for number, text in enumerate(environments):
+        rows = check_latex(text, 2)
+        assert rows[0] == ["method ", " mean"] and len(rows) == 1 + 8 * text.count("emph") <= 1 + MOST_LINES
+        assert (r"\caption{caption}" in text) == (r"\label{tab:x}" in text) == (number == 0)
+        assert (r"\caption{Continuation of Table~\ref{tab:x}.}" in text) == (number > 0)
+    whole = PaperTable(["method", "mean"], {"": [row] * 30}, "caption", "tab:x").latex()
+    assert len(check_latex(whole, 2)) == 31  # a part is not divided
 
 
 def test_special_characters_are_escaped():
