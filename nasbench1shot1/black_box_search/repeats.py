@@ -1,7 +1,7 @@
 """The searches of a study. Each search depends only on the study's options and its own number."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -146,14 +146,18 @@ class Repeats:
         """Return the smallest and the largest number of repeats of an architecture at a budget."""
         return self.table.repeats_of(self.objective.validation_metric, epochs, self.objective.validation)
 
-    def describe_budgets(self) -> str:
+    def describe_budgets(self, budgets: Sequence[int] = ()) -> str:
         """Return the training budgets of the optimizer in words, such as "12 or 200 epochs per training".
 
         Empty if a metric without budgets, such as a latency, guides the searches and no training times limit them.
+
+        Args:
+            budgets: the budgets of a recorded study, ascending. By default, the optimizer is created, which fails if
+                its package is not installed.
         """
         if not self.goal.guide.epochs and self.options.common.seconds is None:
             return ""
-        *fewer, most = self.used_budgets
+        *fewer, most = budgets or self.used_budgets
         return f"{alternatives([*map(str, fewer), counted(most, 'epoch')])} per training"
 
     def random_search_note(self, trainings: int) -> str:

@@ -85,6 +85,14 @@ def test_the_shipped_studies_have_the_budgets_of_the_figures(path, tmp_path):
             assert config["optimizer"] in ("bohb", "hyperband")  # with all budgets of the table
 
 
+def test_recorded_searches_are_drawn_without_the_packages_of_their_optimizers(tmp_path, monkeypatch):
+    monkeypatch.setattr("nasbench1shot1.ground.plugins.find_spec", lambda package: None)
+    records = CHECKOUT / "docs" / "records" / "nas201-figure6.tar.xz"
+    given = {"only": ["bohb"], "records": records, "draw_only": True}
+    frame, _ = drawn("nas201-figure6", tmp_path, **given)
+    assert set(frame["curve"]) == {"bohb"}
+
+
 def with_curves(one: Found, names: Sequence[str]) -> list[Found]:
     """Use one study as the result of several optimizers."""
     return [Found(one.panel, Curve(name, name, {"optimizer": name}), one.runs) for name in names]

@@ -83,7 +83,8 @@ class BlackBoxStudies(CurveResults):
         for each in self.found:
             study = each.runs[0]
             repeats = Repeats(recorded_study(study.config, study.folder / CONFIG), self.table)
-            found.setdefault(repeats.describe_budgets(), []).append(each.curve.label)
+            budgets = sorted(map(int, study.feedback_repeats))
+            found.setdefault(repeats.describe_budgets(budgets), []).append(each.curve.label)
         several = len(found) > 1
         parts = (f"{text} ({', '.join(dict.fromkeys(labels))})" if several else text for text, labels in found.items())
         return f"searches: {'; '.join(parts)}"
