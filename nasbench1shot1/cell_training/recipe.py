@@ -98,7 +98,7 @@ class Recipe(ABC):
 
     @abstractmethod
     def network(self, classes: int, generator: torch.Generator) -> nn.Module:
-        """Return the network, with a linear layer `classifier`, on the CPU."""
+        """Return the network on the CPU: (N, 3, H, W) normalised images → (N, classes) logits."""
 
     @abstractmethod
     def optimizer(self, net: nn.Module) -> torch.optim.Optimizer:

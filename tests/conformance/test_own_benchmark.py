@@ -4,12 +4,14 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import matplotlib.image
 import numpy as np
 import pytest
+import tiny_training
 import torch
 import warm_process
 from command_line import CODE
@@ -27,7 +29,7 @@ from nasbench1shot1.optimizers.widths import used_samples
 
 EXAMPLE = CHECKOUT / "tests" / "conformance" / "third_party_benchmark"
 PAGE = CHECKOUT / "docs" / "own_benchmark.md"
-FILES = ("benchmark.py", "space.py", "network.py", "table.py")
+FILES = ("benchmark.py", "space.py", "network.py", "training.py", "table.py")
 SEARCH = ["search", "--space", "widths", "--scale", "quick", "--channels", "8", "--images-per-half", "400"]
 SEARCH += ["--batch-size", "20", "--learning-rate", "0.3", "--threads", "1", "--out"]
 LOWEST = 1.5722867  # of latency_phone, in ms: the narrowest network
@@ -194,7 +196,31 @@ def test_tunas_searches_widths(tmp_path: Path) -> None:
         assert all(line["architecture"].startswith("widths:") for line in found.lines)
 
 
-def test_parts_that_the_record_does_not_name_are_refused_in_one_sentence() -> None:
+def test_a_network_is_trained_by_the_protocol_of_the_benchmark(installed: Path, tmp_path: Path) -> None:
+    """A single training is recorded with its options, and trainings of a list become a table."""
+    images = tiny_training.write_images(tmp_path / "images.npz")
+    train = ["train", "widths:4-2-1", "--scale", "quick", "--images", str(images), "--batch-size", "20"]
+    train += ["--epochs", "2", "--evaluate-every", "1", "--threads", "1", "--out"]
+    assert "Small-Widths" in run([*train, "trained"], tmp_path, installed)
+    trained = nb.open_run(tmp_path / "trained")
+    assert (trained.config["architecture"], trained.config["channels"]) == ("widths:4-2-1", 4)
+    parameters = sum(value.numel() for value in nb.build_network(trained.trained).parameters())
+    assert trained.trainable_parameters == parameters and not trained.config["is_protocol"]
+    assert [line["evaluation"] for line in trained.lines] == ["epoch", "final"]
+    rates = [line["learning_rate"] for line in trained.lines]
+    assert 0.1 > rates[0] > rates[1] > 0
+    small = {"images": images, "batch_size": 20, "epochs": 1, "threads": 1, "scale": "quick"}
+    group = nb.train_cells(["widths:4-2-1", "widths:1-1-1"], seeds=[0, 1], out=tmp_path / "group", **small)
+    table = group.table()
+    assert table.query("widths:1-1-1", run="all").test_accuracy.shape == (2,)
+    assert table.query("widths:1-1-1").test_accuracy == pytest.approx(
+        np.mean([run.final.test_accuracy for run in group if run.config["architecture"] == "widths:1-1-1"])
+    )
+
+
+def test_parts_that_the_record_does_not_name_are_refused_in_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    architecture = nb.search_space("widths")[0].__class__
+    monkeypatch.setattr(architecture, "benchmark", replace(architecture.benchmark, training=None))
     with pytest.raises(nb.InvalidInputError, match="Small-Widths"):
         nb.train_cell("widths:4-2-1")
     with pytest.raises(nb.InvalidInputError, match=r"preset=.original."):

@@ -8,6 +8,7 @@ BENCHMARK = Benchmark(
     networks=("architecture", "architectures"),
     architecture="small_widths.space:WidthArchitecture",
     network="small_widths.network:build_network",
+    training="small_widths.training:WidthTrainingOptions",
     cell="small_widths.network:WidthCell",
     skeleton="small_widths.network:WidthStages",
     keys="small_widths.table:KEYS",

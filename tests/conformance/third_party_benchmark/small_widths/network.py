@@ -94,11 +94,11 @@ class WidthStages:
 
 
 def build_network(
-    architecture: WidthArchitecture, *, channels: int = 4, generator: torch.Generator | None = None
+    architecture: WidthArchitecture, *, channels: int = 4, classes: int = 10, generator: torch.Generator | None = None
 ) -> nn.Module:
     """Build the stand-alone network of an architecture."""
     widths = [channels * WIDTHS[position] for position in architecture.widths]
     layers = [ConvBNReLU(before, after, 3, 0.1) for before, after in zip([3, *widths], widths, strict=False)]
-    net = nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(widths[-1], 10))
+    net = nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(widths[-1], classes))
     initialise(net, generator or torch.Generator().manual_seed(0))
     return net
