@@ -5,6 +5,7 @@ TLS. This package never opens a port; it only connects to the given scheduler.
 """
 
 import asyncio
+import logging
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -63,12 +64,28 @@ def dask_cluster(
     workers, left = _Cluster(client, patience), threading.Event()
     watch = (client, address, left, print_line)
     threading.Thread(target=_report_missing_workers, args=watch, daemon=True).start()
+    with _silent_client():
+        try:
+            yield workers
+        finally:
+            left.set()
+            workers.executor.shutdown(wait=False)
+            client.close()
+
+
+@contextmanager
+def _silent_client() -> Iterator[None]:
+    """Suppress the log of dask's client: it prints tracebacks for a lost scheduler, which the jobs report."""
+    logger = logging.getLogger("distributed.client")
+    logger.addFilter(_reject)
     try:
-        yield workers
+        yield
     finally:
-        left.set()
-        workers.executor.shutdown(wait=False)
-        client.close()
+        logger.removeFilter(_reject)
+
+
+def _reject(record: logging.LogRecord) -> bool:
+    return False
 
 
 def _connect(address: str, seconds: float, tls: Mapping[str, str]) -> "Client":
@@ -172,7 +189,13 @@ def _run(job: Job, token: str | None, directory: Path, patience: float) -> Ended
     threads = job.threads or max(usable_cores() // worker.state.nthreads, 1)
     try:
         end = processes.run(
-            job, {}, threads, lambda: not _is_wanted(worker, key), directory=directory, patience=patience
+            job,
+            {},
+            threads,
+            lambda: not _is_wanted(worker, key),
+            directory=directory,
+            patience=patience,
+            session=token,
         )
         return replace(end, worker=name, token=found)
     except JobStoppedError:

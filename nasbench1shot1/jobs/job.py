@@ -15,7 +15,7 @@ from nasbench1shot1.ground.errors import InvalidInputError, UserError
 from nasbench1shot1.ground.files import atomic_write, write_error
 from nasbench1shot1.ground.plugins import imported
 from nasbench1shot1.runs.folder import CONFIG, SUMMARY, read_description
-from nasbench1shot1.runs.lock import locked
+from nasbench1shot1.runs.lock import LOCK, locked
 from nasbench1shot1.runs.next_command import named_modules
 
 LOOK_EVERY = 0.2  # seconds
@@ -122,8 +122,11 @@ class Job:
 
     @property
     def is_finished(self) -> bool:
-        """Whether the run is finished and has the options `extends`; raises the errors of `is_finished`."""
-        return is_finished(self.folder, self.extends)
+        """Whether the run is finished and has the options `extends`; raises the errors of `is_finished`.
+
+        A run whose process was killed while it drew the pictures, after the summary, is not finished.
+        """
+        return is_finished(self.folder, self.extends) and not _has_lock(self.folder)
 
 
 class Workers(Protocol):
@@ -151,11 +154,13 @@ def run_until_finished(
     options: Mapping[str, Any],
     resume_options: Mapping[str, Any] | None = None,
     extends: Mapping[str, Any] | None = None,
+    patience: float = 0.0,
     **here: Any,
 ) -> None:
     """Start the run in `folder`, resume it if it was stopped or is extended, or return immediately if it is finished.
 
-    The current folder is restored afterwards, if code of the run has changed it.
+    A finished run whose process was killed before it had drawn all pictures is resumed, which draws them again. The
+    current folder is restored afterwards, if code of the run has changed it.
 
     Args:
         command: "module:function", as in `Job`.
@@ -164,12 +169,15 @@ def run_until_finished(
             run may import that module, because the creator of the job trusts it.
         resume_options: keyword arguments of a stopped run.
         extends: as in `Job`.
+        patience: seconds to wait for a folder that another process, such as a killed command's, still holds.
         here: further keyword arguments that only this process can have, such as a console.
 
     Raises:
         UserError: the command's own errors.
     """
-    if is_finished(folder, extends or {}):
+    was_held = _has_lock(folder)
+    wait_until_free(folder, patience)
+    if is_finished(folder, extends or {}) and (not was_held or _is_locked(folder)):
         return
     function, modules = imported(command), named_modules(options)
     with _in_same_folder():
@@ -191,6 +199,11 @@ def _in_same_folder() -> Iterator[None]:
         if here is not None:
             with suppress(OSError):
                 os.chdir(here)
+
+
+def _has_lock(folder: Path) -> bool:
+    """Return whether the lock's file exists: a process holds it, or was killed while it held it."""
+    return (folder / LOCK).exists()
 
 
 def is_started(folder: Path) -> bool:

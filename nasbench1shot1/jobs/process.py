@@ -2,7 +2,8 @@
 
 Starting Python and importing PyTorch takes longer than a small search, so a process serves many jobs. It receives each
 job as a line of JSON on its standard input, and answers with a line on its original standard output. What a job prints
-is appended to the log of the job. A process that fails unexpectedly, or whose job is stopped, is replaced.
+is appended to the log of the job. A process that fails unexpectedly, or whose job is stopped, is replaced. Each command
+has its own processes, because a user may edit a module between two commands.
 
 The parent holds the other end of the standard input. When the parent ends for any reason, the process also ends. A
 killed run can therefore be resumed, and no orphan keeps a folder locked.
@@ -26,7 +27,7 @@ from typing import Any
 
 from nasbench1shot1.ground.errors import UserError, quote
 from nasbench1shot1.ground.files import open_to_append, write_error
-from nasbench1shot1.jobs.job import LOOK_EVERY, Ended, Job, JobLostError, run_until_finished, wait_until_free
+from nasbench1shot1.jobs.job import LOOK_EVERY, Ended, Job, JobLostError, run_until_finished
 from nasbench1shot1.runs.folder import SUMMARY
 
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
@@ -68,6 +69,7 @@ class WorkerProcesses:
         *,
         directory: Path,
         patience: float,
+        session: str | None = None,
     ) -> Ended:
         """Run a job in an idle process, or in a new one, and wait for its end.
 
@@ -76,8 +78,9 @@ class WorkerProcesses:
             environment: environment variables of the process, in addition to this process's own.
             threads: number of CPU threads of the process.
             is_stopped: polled several times a second; the process is killed when it returns True.
-            directory: the current folder of the job, if it exists.
+            directory: the current folder of the job, if it exists. Modules are also imported from it.
             patience: seconds to wait for a folder that another process, such as a killed command's, still holds.
+            session: identifies the command of the job. A process only runs jobs of one session.
 
         Returns:
             The end of the job; `worker` and `token` are not set.
@@ -88,7 +91,7 @@ class WorkerProcesses:
         """
         began = time.monotonic()
         variables = {**dict.fromkeys(THREADS, str(threads)), **environment}
-        process = self._take(variables, job.log)
+        process = self._take(variables, session, job.log)
         answer: dict[str, Any] | None = None
         try:
             send(job, process, directory, patience)
@@ -111,15 +114,15 @@ class WorkerProcesses:
         for process in idle:
             process.end()
 
-    def _take(self, variables: Mapping[str, str], log: Path) -> "_WorkerProcess":
+    def _take(self, variables: Mapping[str, str], session: str | None, log: Path) -> "_WorkerProcess":
         with self._lock:
-            suitable = [process for process in self._idle if process.variables == variables and process.is_alive]
+            suitable = [process for process in self._idle if process.suits(variables, session)]
             taken = suitable[-1] if suitable else self._idle[0] if self._idle else None
             if taken:
                 self._idle.remove(taken)
         if taken and not suitable:  # replace it, so that there are never more processes than jobs at the same time
             taken.end()
-        return taken if taken and suitable else _WorkerProcess(variables, log)
+        return taken if taken and suitable else _WorkerProcess(variables, session, log)
 
     def _keep(self, process: "_WorkerProcess") -> None:
         with self._lock:
@@ -136,8 +139,9 @@ class WorkerProcesses:
 class _WorkerProcess:
     """A worker process, and the thread that reads its answers."""
 
-    def __init__(self, variables: Mapping[str, str], log: Path) -> None:
-        self.variables, self._process = variables, start_process({**os.environ, **variables}, log)
+    def __init__(self, variables: Mapping[str, str], session: str | None, log: Path) -> None:
+        self._serves = variables, session
+        self._process = start_process({**os.environ, **variables}, log)
         self._answers = SimpleQueue[bytes]()
         threading.Thread(target=self._read, daemon=True).start()
 
@@ -148,9 +152,9 @@ class _WorkerProcess:
                 self._answers.put(line)
         self._answers.put(b"")  # the process has ended
 
-    @property
-    def is_alive(self) -> bool:
-        return self._process.poll() is None
+    def suits(self, variables: Mapping[str, str], session: str | None) -> bool:
+        """Return whether the process is alive and can run a job with these environment variables and session."""
+        return self._serves == (variables, session) and self._process.poll() is None
 
     @property
     def code(self) -> int:
@@ -299,10 +303,11 @@ def _run(request: Mapping[str, Any]) -> dict[str, Any]:
     job = Job(name=folder.name, command=request["command"], folder=folder, **options)
     with suppress(OSError):  # it may exist only on the machine of the submitter
         os.chdir(request["directory"])
+        if request["directory"] not in sys.path:  # a dask worker was started in another folder
+            sys.path.append(request["directory"])
     try:
         with _output_to(job.log):
-            wait_until_free(folder, request["patience"])
-            failure, error = run_here(job, BaseException)
+            failure, error = run_here(job, BaseException, request["patience"])
     except OSError as full:  # the log cannot be written
         failure, error = quote(write_error(job.log, full)), UserError.__name__
     _free_memory()
@@ -310,18 +315,19 @@ def _run(request: Mapping[str, Any]) -> dict[str, Any]:
     return {"failure": failure, "error": error, "is_reusable": is_reusable}
 
 
-def run_here(job: Job, caught: type[BaseException]) -> tuple[str | None, str | None]:
+def run_here(job: Job, caught: type[BaseException], patience: float = 0.0) -> tuple[str | None, str | None]:
     """Run a job in this process, and print its error.
 
     Args:
         job: what to run.
         caught: the exceptions that are failures of the job; others are raised.
+        patience: as in `run_until_finished`.
 
     Returns:
         The failure and the name of the exception's class, as in `Ended`.
     """
     try:
-        run_until_finished(job.command, job.folder, job.options, job.resume_options, job.extends)
+        run_until_finished(job.command, job.folder, job.options, job.resume_options, job.extends, patience)
     except UserError as error:
         print(f"nb1shot1: {error.for_command_line}", file=sys.stderr)
         return quote(error), type(error).__name__

@@ -63,6 +63,9 @@ class DaskProcesses:
         """Return the process ids of the workers that run."""
         return [worker.pid for worker in self._workers if worker.is_alive() and worker.pid]
 
+    def kill_scheduler(self) -> None:
+        self._scheduler.kill()
+
     def end(self) -> None:
         for process in (*self._workers, self._scheduler):
             process.kill()

@@ -16,7 +16,8 @@ import pytest
 import stalling_search
 import tiny_figures
 from distributed import Security
-from light_run import LINES, attempts, light_job, wait_for_lines
+from killing import dask_processes
+from light_run import LINES, LightRun, attempts, light_job, wait_for_lines
 from local_cluster import dask_workers, kill_worker
 from refusals import exits, missing, refuses
 from rich.console import Console
@@ -87,6 +88,17 @@ def test_the_search_of_a_killed_worker_finishes_on_another_worker_with_equal_res
     assert_same_search(*(nb.load_run(each.folder) for each in (job, unbroken)))
 
 
+def test_each_command_imports_the_modules_in_its_current_folder_anew(tmp_path, cluster, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for seed in (1, 10):
+        code = f"import light_run\n\n\ndef run(out):\n    light_run.run(out, seed={seed})\n"
+        (tmp_path / "changing.py").write_text(code)
+        jobs = [Job(name=name, command="changing:run", folder=tmp_path / f"{name}-{seed}") for name in ("a", "b")]
+        with dask_cluster(cluster.scheduler_address) as workers:  # both of them get a job
+            assert run_jobs(jobs, workers) == {}
+        assert [LightRun.open(job.folder).config["seed"] for job in jobs] == [seed, seed]
+
+
 def test_a_figure_on_a_cluster_equals_the_figure_on_one_machine(tmp_path, cluster, monkeypatch, capsys):
     tiny_figures.shrink(monkeypatch)
     out, [curve, *_], address = tmp_path / "figure", tiny_figures.ONLY, cluster.scheduler_address
@@ -124,6 +136,20 @@ def test_leaving_a_cluster_stops_its_jobs(tmp_path, cluster):
         wait_for_lines(job.folder, 2)
     wait_until_unlocked(job)
     assert len(attempts(job)) == 1
+
+
+def test_a_lost_scheduler_is_reported_in_one_sentence(tmp_path, caplog):
+    job = light_job(tmp_path, "one", stall=True)
+
+    class Kill(Watcher):
+        def tick(self, waiting):
+            if waiting and len(read_lines(job.folder / METRICS)) == 2:
+                processes.kill_scheduler()
+
+    with dask_processes(tmp_path, 1) as processes, dask_cluster(processes.address) as workers:
+        failures = run_jobs([job], workers, Kill())
+    assert list(failures) == ["one"] and not missing(failures["one"], "the connection to its scheduler was lost")
+    assert [record.message for record in caplog.records if record.name == "distributed.client"] == []
 
 
 def wait_until_unlocked(job: Job) -> None:

@@ -14,7 +14,7 @@ from nasbench1shot1.jobs import job as jobs
 from nasbench1shot1.jobs.job import run_until_finished, wait_until_free
 from nasbench1shot1.jobs.process import run_here
 from nasbench1shot1.runs.folder import METRICS, read_lines
-from nasbench1shot1.runs.lock import locked
+from nasbench1shot1.runs.lock import LOCK, locked
 
 
 def test_a_job_is_frozen_and_picklable(tmp_path):
@@ -61,6 +61,18 @@ def test_a_finished_run_is_resumed_only_if_it_is_extended(tmp_path, monkeypatch)
     monkeypatch.setattr("light_run.run", lambda **given: seen.append(given))
     failure, _ = run_here(longer, Exception)
     assert seen == [{"resume": job.folder, "seed": 4}] and not missing(str(failure), "summary.json")
+
+
+def test_a_finished_run_whose_process_was_killed_while_it_drew_is_resumed(tmp_path):
+    job = light_job(tmp_path, "one")
+    run_until_finished(job.command, job.folder, job.options)
+    (job.folder / LOCK).touch()
+    assert not job.is_finished
+    run_until_finished(job.command, job.folder, job.options)
+    assert job.is_finished and len(attempts(job)) == 2
+    with locked(job.folder):  # another command, such as a report
+        run_until_finished(job.command, job.folder, job.options)
+    assert job.is_finished and len(attempts(job)) == 2
 
 
 def test_a_job_waits_for_a_folder_locked_by_a_lost_worker(tmp_path, monkeypatch):

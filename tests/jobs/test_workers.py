@@ -102,6 +102,13 @@ def test_a_crash_is_reported_by_the_last_line_of_its_traceback(tmp_path, workers
     assert failures["typo"] == "AttributeError: module 'light_run' has no attribute 'walk'"
 
 
+def test_a_job_whose_process_is_killed_while_it_draws_gets_its_pictures(tmp_path):
+    job = replace(light_job(tmp_path, "one"), command="light_run:die_before_the_picture")
+    with this_machine([{}]) as workers:
+        assert run_jobs([job], workers) == {}
+    assert (len(attempts(job)), (job.folder / "picture").exists()) == (2, True)
+
+
 def test_a_job_failure_is_worded_for_each_caller(tmp_path, workers):
     failures = run_jobs([light_job(tmp_path, "bad", fail=f"lower {option('epochs', 3)}")], workers)
     error = nb.UserError(f"bad failed ({failures['bad']}): continue with {option('resume', 'folder')}")
