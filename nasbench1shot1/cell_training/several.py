@@ -357,8 +357,8 @@ def _run(plan: Plan, workers: Workers, console: "Console") -> dict[str, str]:
             with TrainingsProgress(plan.todo, console) as watcher:
                 return run_jobs(plan.todo, workers, watcher)
     except KeyboardInterrupt as stop:
-        again = either("run the same command to continue", "repeat the call to continue")
-        raise KeyboardInterrupt(f"stopped; finished trainings stay in {group.folder}: {again}") from stop
+        kept = f"finished trainings stay in {group.folder}"
+        raise KeyboardInterrupt(f"stopped; {kept}: repeat the command or the call to continue") from stop
 
 
 class TrainingsProgress(JobsProgress[Job]):

@@ -5,6 +5,7 @@ import shutil
 import signal
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -188,6 +189,16 @@ def test_a_killed_call_continues_with_identical_results(group: nb.TrainingGroup,
         train(tmp_path / "run", images, (THIRD, EDGES), seeds=[4]), (group[3], group[2]), strict=True
     ):
         assert_same_training(theirs, ours)
+
+
+def test_ctrl_c_says_where_finished_trainings_are_in_printable_characters(
+    images: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stop = Mock(side_effect=KeyboardInterrupt)
+    monkeypatch.setattr("nasbench1shot1.cell_training.several.run_jobs", stop)
+    with refuses(KeyboardInterrupt, tmp_path / "trainings") as stopped:
+        train(tmp_path / "trainings", images)
+    assert str(stopped.value).isprintable()
 
 
 def test_workers_give_the_same_results(group: nb.TrainingGroup, images: Path, tmp_path: Path) -> None:
