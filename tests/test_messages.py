@@ -358,6 +358,7 @@ KINDS: dict[str, dict[str, Callable[[Path], object]]] = {
         "no evaluations": lambda tmp: nb.black_box("random", evaluations=0),
         "two clocks": lambda tmp: nb.black_box("random", seconds=1e4, evaluations=10),
         "a table of another benchmark": lambda tmp: nb.black_box("random", space="nb201", table="embedded"),
+        "a limit before the first training": lambda tmp: nb.black_box("random", seconds=5, out=tmp / "run"),
     },
     "proposers": {
         "budgets that decrease": lambda tmp: tune(tmp, min_budget=9, max_budget=3),

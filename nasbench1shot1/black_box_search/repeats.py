@@ -226,8 +226,8 @@ class Repeats:
                 "more networks of the space"
             )
         return InvalidInputError(
-            f"no training of search {repeat} ended within {self.limits.seconds:g} simulated seconds: increase "
-            f"{option('seconds')}"
+            f"no training of search {repeat} ended within {self.limits.seconds:g} simulated seconds: start a new study "
+            f"with a larger {option('seconds')}"
         )
 
     def search(self, repeat: int, trainings: float = math.inf) -> SearchResult:
