@@ -306,21 +306,21 @@ def _call(out: Path, **options) -> None:
     call("figure12", scale="quick", only=only, out=out, **{"epochs": 2, **options})
 
 
-def final_regrets(runs) -> dict[str, dict[int, float]]:
-    """The final test regrets of packed searches on s1, by method and seed."""
-    found = {curve: {} for curve in METHODS}
+def final_regrets(runs, space: str = "s1", curves=None) -> dict[str, dict[int, float]]:
+    """The final test regrets of packed searches on a space, by method and seed."""
+    found = {curve: {} for curve in curves or METHODS}
     for name, files in runs.items():
         _, curve, seed = name.split("/")
-        if name.startswith("s1/") and curve in found:
+        if name.startswith(f"{space}/") and curve in found:
             last = json.loads(files["metrics.jsonl"].splitlines()[-1])
             found[curve][int(seed.removeprefix("seed-"))] = last["test_regret"]
     return found
 
 
-def p_values(regrets) -> dict[str, float]:
+def p_values(regrets, space: str = "s1") -> dict[str, float]:
     """Corrected p-values of all pairs of methods, and of each method against random architectures, by their names."""
     samples = {curve: np.array(list(of.values())) for curve, of in regrets.items()}
-    known = {RANDOM: random_sampling(load_table(), "s1", None, 1)}
+    known = {RANDOM: random_sampling(load_table(), space, None, 1)}
     tests = rank_tests(samples, "final", distributions=known)
     return {
         ", ".join(of for of in pair if of != RANDOM): float(f"{p:.2g}")
@@ -366,13 +366,27 @@ def test_the_page_has_the_rank_tests_of_all_searches_on_s1(file, heading, signif
         assert all(f"{100 * mean:.2f} % ({METHODS[curve]})" in text for curve, mean in means.items())
 
 
-def test_the_page_has_the_shipped_searches_at_the_medium_scale():
-    """The table and the numbers of docs/reproduced.md, "The medium scale on s1"."""
-    runs = read_packed(CHECKOUT / "docs" / "records" / "figure3-s1-medium.tar.xz").runs
-    text, cells, predicted = section("The medium scale on s1"), dict[str, Counter[str]](), 0
-    for curve, found in final_regrets(runs).items():
+ON_S2 = "The medium scale on s2: DARTS and GDAS"
+
+
+def test_the_page_has_the_rank_tests_of_the_searches_on_s2():
+    runs = read_packed(CHECKOUT / "docs" / "records" / "figure3-s2-medium.tar.xz").runs
+    found, text = p_values(final_regrets(runs, "s2", ("darts", "gdas")), "s2"), section(ON_S2)
+    assert found == {"darts, gdas": 0.02, "darts": 0.014, "gdas": 1.1e-11}
+    assert all(str(p).replace("e-0", "e-") in text for p in found.values())
+
+
+@pytest.mark.parametrize(
+    ("space", "heading", "curves"),
+    [("s1", "The medium scale on s1", tuple(METHODS)), ("s2", ON_S2, ("darts", "gdas"))],
+)
+def test_the_page_has_the_shipped_searches_at_the_medium_scale(space, heading, curves):
+    """The table and the numbers of two sections of docs/reproduced.md."""
+    runs = read_packed(CHECKOUT / "docs" / "records" / f"figure3-{space}-medium.tar.xz").runs
+    text, cells, predicted = section(heading), dict[str, Counter[str]](), 0
+    for curve, found in final_regrets(runs, space, curves).items():
         searches = [
-            [json.loads(line) for line in runs[f"s1/{curve}/seed-{seed}"]["metrics.jsonl"].splitlines()]
+            [json.loads(line) for line in runs[f"{space}/{curve}/seed-{seed}"]["metrics.jsonl"].splitlines()]
             for seed in found
         ]
         regrets = [f"{100 * found[seed]:.2f}" if seed in found else "–" for seed in range(10)]
@@ -383,23 +397,29 @@ def test_the_page_has_the_shipped_searches_at_the_medium_scale():
         cells[curve] = Counter(own[-1] for own in hashes)
         predicted += sum(not lines[-1]["test_measured"] for lines in searches)
     count = sum(sum(of.values()) for of in cells.values())
-    assert count == 50 and "ten searches of each method" in text
+    assert count == 10 * len(curves) and "ten searches of each method" in text
     assert f"{predicted} of the {count} final regrets are predicted" in text
     for curve in ("darts", "gdas"):
         most, every = max(cells[curve].values()), cells[curve].total()
         assert f"{most} of the {every} searches of {METHODS[curve]}" in text
 
 
-def test_the_ranking_page_has_the_correlations_of_the_shipped_rankings_at_the_medium_scale():
-    """The first two rows of the table of docs/ranking.md, "Ten seeds at the medium scale", and its first statement."""
-    found = {"error": {curve: [] for curve in METHODS}, "loss": {curve: [] for curve in METHODS}}
-    for name, files in read_packed(CHECKOUT / "docs" / "records" / "figure3-s1-medium.tar.xz").runs.items():
-        if name.startswith("s1-rankings/"):
+def correlations_at_the_medium_scale(space: str, curves) -> dict[str, dict[str, list[float]]]:
+    """Spearman's ρ after 40 epochs in the shipped rankings of a space, by predictor and method."""
+    found = {"error": {curve: [] for curve in curves}, "loss": {curve: [] for curve in curves}}
+    for name, files in read_packed(CHECKOUT / "docs" / "records" / f"figure3-{space}-medium.tar.xz").runs.items():
+        if name.startswith(f"{space}-rankings/"):
             frame = rows_of_all(pandas.read_csv(io.BytesIO(files["correlations.csv"])))
             last = frame[(frame["epoch"] == 40) & (frame["budget"] == 108) & (frame["split"] == "test")]
             for predictor, of in found.items():
                 value = last.loc[last["criterion"] == f"spearman_{predictor}", "value"].item()
                 of[name.split("/")[1]].append(float(value))
+    return found
+
+
+def test_the_ranking_page_has_the_correlations_of_the_shipped_rankings_at_the_medium_scale():
+    """The first two rows of the table of docs/ranking.md, "Ten seeds at the medium scale", and its first statement."""
+    found = correlations_at_the_medium_scale("s1", METHODS)
     page = (CHECKOUT / "docs" / "ranking.md").read_text().partition("## Ten seeds at the medium scale\n")[2]
     for predictor, of in found.items():
         assert {len(values) for values in of.values()} == {10}
@@ -408,3 +428,14 @@ def test_the_ranking_page_has_the_correlations_of_the_shipped_rankings_at_the_me
     error, loss = (np.array(list(of.values())) for of in found.values())  # (methods, seeds)
     best, worst = list(METHODS).index("gdas"), list(METHODS).index("random-ws")
     assert (error.argmax(axis=0) == best).all() and (loss.argmin(axis=0) == worst).all()
+
+
+def test_the_ranking_page_has_the_correlations_on_s2():
+    """The table of docs/ranking.md on DARTS and GDAS on s2."""
+    page = (CHECKOUT / "docs" / "ranking.md").read_text().partition("### On s2\n")[2].partition("\n#")[0]
+    found = correlations_at_the_medium_scale("s2", ("darts", "gdas"))
+    for predictor, of in found.items():
+        assert {len(values) for values in of.values()} == {10}
+        cells = [f"{np.mean(values):.2f} ± {np.std(values, ddof=1):.2f}" for values in of.values()]
+        assert f"| ρ of the one-shot {predictor} | {' | '.join(cells)} |" in page
+    assert max(found["error"]["darts"]) < min(found["error"]["gdas"])
