@@ -152,9 +152,13 @@ class _WorkerProcess:
                 self._answers.put(line)
         self._answers.put(b"")  # the process has ended
 
+    @property
+    def is_alive(self) -> bool:
+        return self._process.poll() is None
+
     def suits(self, variables: Mapping[str, str], session: str | None) -> bool:
         """Return whether the process is alive and can run a job with these environment variables and session."""
-        return self._serves == (variables, session) and self._process.poll() is None
+        return self._serves == (variables, session) and self.is_alive
 
     @property
     def code(self) -> int:
