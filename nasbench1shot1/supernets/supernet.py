@@ -123,6 +123,11 @@ class Supernet(nn.Module):
             initialise(self, generator)
         self.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
+    @cached_property
+    def _smallest_side(self) -> int:
+        """The smallest height and width of images, in pixels, for which all reductions have an output."""
+        return math.prod(place.stride for place in self.places)
+
     def forward(
         self,
         images: Tensor,
@@ -157,7 +162,7 @@ class Supernet(nn.Module):
                 `torch.compile`.
         """
         if not torch.compiler.is_compiling():
-            _check_images(images, self.places)
+            _check_images(images, self.places[0].in_channels, self._smallest_side)
         if isinstance(mixing, Architecture):
             self.space.index(mixing)
             in_turn: list[Any] = [(None, None, mixing, None)]
@@ -345,8 +350,8 @@ def check_side(space: OneShotSpace, skeleton: Skeleton, side: int) -> None:
         pass
 
 
-def _check_images(images: Tensor, places: Sequence[Place]) -> None:
-    """Raise InvalidInputError if images are not a batch of floats, or do not fit the places of a supernet.
+def _check_images(images: Tensor, needed: int, smallest: int) -> None:
+    """Raise InvalidInputError if images are not a batch of floats, or have other channels or too few pixels.
 
     The images of an `ImageSet`, uint8 (N, H, W, 3), are not a batch of floats.
     """
@@ -357,9 +362,8 @@ def _check_images(images: Tensor, places: Sequence[Place]) -> None:
             f"not {given}: normalise them"
         )
     _, channels, height, width = images.shape
-    if channels != places[0].in_channels:  # otherwise, some stems would repeat a single channel
-        raise InvalidInputError(f"images must have {places[0].in_channels} channels, not {channels}: convert them")
-    smallest = math.prod(place.stride for place in places)
+    if channels != needed:  # otherwise, some stems would repeat a single channel
+        raise InvalidInputError(f"images must have {needed} channels, not {channels}: convert them")
     if min(height, width) < smallest:
         raise InvalidInputError(
             f"images of {height} × {width} pixels are too small for the supernet's reductions: use images of at least "
