@@ -57,7 +57,7 @@ def compare(groups, clock, unit):
 
 
 def against_random(groups, clock, end):
-    """Print how the incumbents of each tuner differ from those of random search with equal seeds."""
+    """Compare the incumbents of each tuner with those of random search, seed by seed, and print the results."""
     if "random" not in groups:
         return
     found = {
