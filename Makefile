@@ -23,9 +23,13 @@ demo: $(VENV)/.core  ## search on the bundled images and table; draws the regret
 test: $(VENV)/.dev  ## lint, type check and tests
 	$(MAKE) --no-print-directory --jobs 2 lint pytest  # mypy is single-threaded
 
-# Longest modules first (tests/conftest.py). Bytecode is cached, also for processes started by tests.
+# Longest modules first (tests/conftest.py). Bytecode is cached, also for processes started by tests. The first command
+# fills the cache beside the linters; otherwise, each process of the second command would compile all test modules.
+pytest: export OMP_NUM_THREADS := 1
+pytest: export PYTHONDONTWRITEBYTECODE :=
 pytest: $(VENV)/.dev
-	OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --numprocesses auto --maxprocesses 8 --dist loadscope --no-loadscope-reorder
+	-$(BIN)/python -m pytest --collect-only > /dev/null
+	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 8 --dist loadscope --no-loadscope-reorder
 
 explore: $(VENV)/.dev  ## property tests with new random examples; a failure prints how to repeat it
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m hypothesis --hypothesis-profile explore --numprocesses auto --maxprocesses 8
