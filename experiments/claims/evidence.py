@@ -141,7 +141,7 @@ class Records:
         for place in places:
             run, seed = self._open(place), place.parts[2]
             own = found.setdefault(setting_of(run, self._searched(place, run)), {})
-            if seed in own and own[seed][1].lines != run.lines:
+            if seed in own and own[seed][1].shared_lines != run.shared_lines:
                 raise InvalidInputError(
                     f"{place.source} and {own[seed][0].source} have different records of {figure}/{place.job} with "
                     "equal settings: remove one of them"
@@ -183,7 +183,7 @@ class Records:
 
 def _opened_run(folder: Path) -> RunRecord:
     run: RunRecord = open_run(folder)
-    _ = run.lines, run.summary  # raises if they are damaged
+    _ = run.shared_lines, run.summary  # raises if they are damaged
     return run
 
 

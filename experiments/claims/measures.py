@@ -20,7 +20,7 @@ Lines = Sequence[Mapping[str, Any]]
 
 def final_lines(run: RunRecord) -> Lines:
     """Return the last line of a one-shot search, or all lines of a black-box study, one per search."""
-    return run.lines if isinstance(run, BlackBoxStudy) else run.lines[-1:]
+    return run.shared_lines if isinstance(run, BlackBoxStudy) else run.shared_lines[-1:]
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ def regret(kind: Literal["final", "anytime"]) -> Measure:
             return 100 * run.final["test_regret"].to_numpy(np.float64)
         return np.array([100 * measures(run.metrics)[kind]])
 
-    return Measure(measure, (lambda run: run.lines) if kind == "anytime" else final_lines)
+    return Measure(measure, (lambda run: run.shared_lines) if kind == "anytime" else final_lines)
 
 
 def regret_on(dataset: str) -> Measure:
@@ -87,7 +87,7 @@ def rise(share: float) -> Measure:
     """Return the measure of the rise of test regret from the epoch after a share of all epochs to the last epoch."""
 
     def lines(run: RunRecord) -> Lines:
-        return [run.lines[round(share * (len(run.lines) - 1))], run.lines[-1]]
+        return [run.shared_lines[round(share * (len(run.shared_lines) - 1))], run.shared_lines[-1]]
 
     def measure(run: RunRecord) -> Floats:
         before, after = np.array([line["test_regret"] for line in lines(run)], np.float64)

@@ -470,6 +470,6 @@ def ends_at(architecture: str) -> Callable[[RunRecord], bool]:
     wanted = Architecture.parse(architecture).network_id
 
     def ends(run: RunRecord) -> bool:
-        return bool(Architecture.parse(run.lines[-1]["architecture"]).network_id == wanted)
+        return bool(Architecture.parse(run.shared_lines[-1]["architecture"]).network_id == wanted)
 
     return ends

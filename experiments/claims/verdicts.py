@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nasbench1shot1.display.curves import FEWEST_FOR_INTERVAL, SEED, bootstrap
-from nasbench1shot1.ground.bootstrap import TAIL, draw_resamples, percentile_interval
+from nasbench1shot1.ground.bootstrap import TAIL, all_resamples, percentile_interval
 
 Floats = NDArray[np.float64]
 Verdict = Literal["reproduced", "not reproduced", "undecided at this scale", "needs full scale"]
@@ -210,6 +210,5 @@ def difference_of(a: Floats, b: Floats) -> Interval:
 
 
 def _resampled(values: Floats, rng: np.random.Generator) -> Floats:
-    drawn = np.stack(list(draw_resamples(len(values), RESAMPLES, rng)))
-    found: Floats = values[drawn].mean(axis=1)
+    found: Floats = values[all_resamples(len(values), RESAMPLES, rng)].mean(axis=1)
     return found

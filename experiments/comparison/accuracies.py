@@ -120,7 +120,7 @@ def _searches(entry: Entry) -> Sequence[Any]:
             f"{switch('accuracies')} does not apply to '{entry.folder}' ({entry.kind}): give only searches and "
             "groups of seeds"
         )
-    if found := [run for run in entry.runs if run.lines]:
+    if found := [run for run in entry.runs if run.shared_lines]:
         return found
     raise entry.no_result_error()
 

@@ -270,7 +270,7 @@ class SearchEntry(Entry):
 
     def repetitions(self, over: Over, table: Table | None) -> list[Trace]:
         """See `Entry`."""
-        curves = [self._repetition(run, over, table) for run in self.runs if run.lines]
+        curves = [self._repetition(run, over, table) for run in self.runs if run.shared_lines]
         found = [curve for curve in curves if curve is not None]
         if curves and not found and table is not None:
             raise InvalidInputError(
@@ -335,5 +335,5 @@ def _seeds(seeds: Sequence[int]) -> str:
 
 
 def _epochs(run: SearchRecord) -> str:
-    done = max(len(run.lines) - 1, 0)
+    done = max(len(run.shared_lines) - 1, 0)
     return counted(done, "epoch") if run.planned_epochs is None else f"{done} of {counted(run.planned_epochs, 'epoch')}"

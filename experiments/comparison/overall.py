@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from nasbench1shot1.display.curves import FEWEST_FOR_INTERVAL, RESAMPLES, SEED
 from nasbench1shot1.experiments.comparison.rank_tests import SIGNIFICANT
-from nasbench1shot1.ground.bootstrap import draw_resamples, percentile_interval
+from nasbench1shot1.ground.bootstrap import count_in_resamples, percentile_interval
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.ground.text import counted
 
@@ -170,7 +170,6 @@ def performance_profile(samples: Sequence[Floats], thresholds: Floats) -> pandas
         for values in samples:
             reached = np.sort(values)[:, None] <= thresholds
             runs = len(values)
-            counts = np.stack([np.bincount(each, minlength=runs) for each in draw_resamples(runs, RESAMPLES, rng)])
-            drawn += counts @ reached / runs / len(samples)
+            drawn += count_in_resamples(runs, RESAMPLES, rng) @ reached / runs / len(samples)
         low, high = percentile_interval(drawn)
     return pandas.DataFrame({"at": thresholds, "share": shares, "low": low, "high": high})

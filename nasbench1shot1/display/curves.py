@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from nasbench1shot1.display.colours import in_legend
 from nasbench1shot1.display.data import note_drawn
 from nasbench1shot1.display.style import Spread, band_opacity, tone, tones
-from nasbench1shot1.ground.bootstrap import draw_resamples, percentile_interval
+from nasbench1shot1.ground.bootstrap import all_resamples, count_in_resamples, percentile_interval
 from nasbench1shot1.ground.errors import InvalidInputError, unknown_name
 from nasbench1shot1.ground.text import counted_range
 
@@ -292,13 +292,10 @@ def bootstrap(
     """
     rng = np.random.default_rng(SEED) if rng is None else rng
     runs = len(values)
-    drawn = np.stack(list(draw_resamples(runs, resamples, rng)))
     if statistic == "mean":
-        counts = np.zeros((resamples, runs))
-        np.add.at(counts, (np.arange(resamples)[:, None], drawn), 1.0)
-        found = counts @ values / runs
+        found = count_in_resamples(runs, resamples, rng).astype(np.float64) @ values / runs
     else:  # of ascending values, the median of a resample is at the median of its ascending indices
-        ascending, order = np.sort(values, axis=0), np.sort(drawn, axis=1)
+        ascending, order = np.sort(values, axis=0), np.sort(all_resamples(runs, resamples, rng), axis=1)
         found = (ascending[order[:, (runs - 1) // 2]] + ascending[order[:, runs // 2]]) / 2
         found[:, np.isnan(values).any(axis=0)] = np.nan
     low, high = percentile_interval(found)

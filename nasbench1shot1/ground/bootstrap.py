@@ -23,6 +23,17 @@ def draw_resamples(items: int, number: int, rng: np.random.Generator) -> Iterato
         yield from rng.integers(items, size=(min(per_block, number - first), items))
 
 
+def all_resamples(items: int, number: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Return `number` resamples of N items as one array (number, N), with the same values as `draw_resamples`."""
+    return rng.integers(items, size=(number, items))
+
+
+def count_in_resamples(items: int, number: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Return how often each of N items occurs in each resample of `all_resamples`, (number, N)."""
+    drawn = all_resamples(items, number, rng) + items * np.arange(number)[:, None]
+    return np.bincount(drawn.ravel(), minlength=number * items).reshape(number, items)
+
+
 def percentile_interval(values: object, tail: float = TAIL) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return both ends of the interval that leaves out a fraction `tail` of the values on each side.
 

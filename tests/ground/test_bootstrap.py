@@ -7,7 +7,7 @@ from nasbench1shot1.display.curves import bootstrap as bootstrap_of_runs
 from nasbench1shot1.experiments.correlation.criteria import bootstrap as bootstrap_of_criteria
 from nasbench1shot1.experiments.correlation.reliability import split_half
 from nasbench1shot1.ground import bootstrap
-from nasbench1shot1.ground.bootstrap import draw_resamples, percentile_interval
+from nasbench1shot1.ground.bootstrap import all_resamples, count_in_resamples, draw_resamples, percentile_interval
 
 SPEARMAN = (0.09332138066869901, 0.982891003056746)
 REGRET = (0.0, 0.020000000000000004)
@@ -22,6 +22,14 @@ def test_resamples_are_drawn_one_after_another(items, monkeypatch):
     for drawn in draw_resamples(items, 60, rng):
         assert np.array_equal(drawn, other.integers(items, size=items))
     assert rng.bit_generator.state == other.bit_generator.state
+
+
+@pytest.mark.parametrize("items", [1, 2, 7, 51])
+def test_all_resamples_at_once_are_the_same_resamples(items):
+    drawn = np.stack(list(draw_resamples(items, 60, np.random.default_rng(3))))
+    assert np.array_equal(all_resamples(items, 60, np.random.default_rng(3)), drawn)
+    counts = np.stack([np.bincount(each, minlength=items) for each in drawn])
+    assert np.array_equal(count_in_resamples(items, 60, np.random.default_rng(3)), counts)
 
 
 def test_intervals_leave_out_equal_fractions_and_keep_unknown_values():
