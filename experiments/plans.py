@@ -28,7 +28,9 @@ from nasbench1shot1.runs.work import Work
 if TYPE_CHECKING:
     import pandas
 
+    from nasbench1shot1.images.image_set import ImageSet
     from nasbench1shot1.one_shot_search.options import SearchConfig
+    from nasbench1shot1.tables.table import Table
 
 
 @options_by_keyword('nb.plan("figure2", scale="full")')
@@ -179,17 +181,20 @@ def _of_search(how: "How", options: dict[str, Any]) -> Plan:
     return _of_jobs("search", how, planned, where)
 
 
-def _check_table(search: "SearchConfig") -> None:
-    """Raise UserError if the table of a search cannot be opened, or does not score searches on its images."""
+def _check_table(search: "SearchConfig") -> "tuple[ImageSet, Table]":
+    """Return the images and the table of a search; raises UserError if the table cannot score the search on them."""
     from nasbench1shot1.images.stand_ins import images_for_planning
     from nasbench1shot1.one_shot_search.beginning import check_scored
     from nasbench1shot1.one_shot_search.options import table_of_search
 
-    check_scored(images_for_planning(search.images), table_of_search(search))
+    images, table = images_for_planning(search.images), table_of_search(search)
+    check_scored(images, table)
+    return images, table
 
 
 def _of_study(how: "How", options: dict[str, Any]) -> Plan:
     from nasbench1shot1.tuning.config_spaces import config_space
+    from nasbench1shot1.tuning.evaluation import check_has_objective
     from nasbench1shot1.tuning.loop import make_proposer
     from nasbench1shot1.tuning.options import TuningOptions, study_options
 
@@ -200,7 +205,8 @@ def _of_study(how: "How", options: dict[str, Any]) -> Plan:
     if find_spec("hpbandster") is not None:  # without it, a study can be planned, but not started
         make_proposer(tuning.tuner, space, tuning.brackets, tuning.seed)  # raises for what the tuner does not support
     usual = {"optimizer": TuningOptions.optimizer, "space": TuningOptions.space, "seed": TuningOptions.seed}
-    _check_table(found.search.common)
+    images, table = _check_table(found.search.common)
+    check_has_objective(table, tuning.space, images.dataset, tuning.objective)
     parts = list(tuning.brackets.searches.elements())
     return _of_jobs("study", how, [{**usual, **_known(given), "threads": found.fixed.get("threads")}], where, parts)
 

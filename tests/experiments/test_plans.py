@@ -680,6 +680,7 @@ def test_bad_input_is_refused_in_one_sentence(
         ("search --scale quick --seeds 0-1 --table nowhere", ["nowhere"]),
         ("search --scale quick --space nb201 --images own.npz", ["own", "cifar100", "--images"]),
         ("tune --scale quick --space nb201 --images own.npz", ["own", "cifar100", "--images"]),
+        ("tune --scale quick --space nats-size", ["validation accuracy", "--table", "--objective test_accuracy"]),
         ("reproduce methods-nb201 --scale quick --only gdas --images own.npz", ["own", "cifar100", "--images"]),
         ("tune --scale quick --out run", ["run", "--out"]),
         ("blackbox --out run", ["run", "--out"]),
