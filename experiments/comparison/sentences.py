@@ -123,13 +123,21 @@ def remarks(tasks: Mapping[str, Comparison]) -> list[str]:
 
 
 def settings_text(tasks: Mapping[str, Comparison]) -> str:
-    """Return seeds, budgets and sizes of the searches in sentences, one for the runs with an equal setting."""
-    found: dict[str, list[str]] = {}
+    """Return seeds, budgets and sizes of the searches in sentences, one for the runs with an equal setting.
+
+    A method names its tasks unless its setting is the same in all of them.
+    """
+    all_tasks, found = dict[str, set[str]](), dict[str, dict[str, dict[str, None]]]()
     for name, comparison in tasks.items():
         for of in comparison.contenders:
-            where = f" on {name}" if len(tasks) > 1 else ""
-            found.setdefault(of.entry.setting, []).append(f"{method_name(of.label)}{where}")
-    return " ".join(f"Setting of {in_words(labels)}: {setting}." for setting, labels in found.items())
+            method = method_name(of.label)
+            all_tasks.setdefault(method, set()).add(name)
+            found.setdefault(of.entry.setting, {}).setdefault(method, {})[name] = None
+    texts = []
+    for setting, methods in found.items():
+        named = [name if set(on) == all_tasks[name] else f"{name} on {in_words(on)}" for name, on in methods.items()]
+        texts.append(f"Setting of {in_words(named)}: {setting}.")
+    return " ".join(texts)
 
 
 def method_name(label: str) -> str:

@@ -391,6 +391,13 @@ def test_the_text_for_a_paper_states_seeds_budgets_feedback_and_sizes(tmp_path):
         "Setting of random search: seed 5; 6 trainings per search; noise-free feedback: one value per "
         "architecture, after 108 epochs of training."
     ) in text
+    studies = [study, make.black_box(tmp_path / "5v", seed=5, space="nb101-5v")]
+    for space, evaluations in (("s1", 6), ("nb101-5v", 7)):
+        options = {"space": space, "evaluations": evaluations, "seed": 5}
+        studies.append(make.black_box(tmp_path / f"local-{space}", "local-search", **options))
+    text = compare_tasks(studies).methods_text()
+    assert "Setting of random search and local-search on s1: seed 5; 6 trainings per search; " in text
+    assert "Setting of local-search on nb101-5v: seed 5; 7 trainings per search; " in text
     limited = nb.black_box(
         "random", space="nb201", seconds=3e3, epochs=12, repeats=2, out=tmp_path / "limited", console=QUIET
     )
