@@ -10,7 +10,7 @@ import json
 import lzma
 import tarfile
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO, cast
@@ -27,7 +27,6 @@ from nasbench1shot1.ground.files import (
     open_regular,
     read_bytes,
 )
-from nasbench1shot1.jobs.job import is_started
 from nasbench1shot1.one_shot_search.record import PARAMETERS
 from nasbench1shot1.runs.folder import CONFIG, SUMMARY
 
@@ -156,38 +155,32 @@ class PackedRecords:
                 (beside / name).write_bytes(content)
 
 
-def unpack(path: Path, jobs: Sequence[FigureJob], figure: str) -> Iterator[FigureJob]:
-    """Create the folder of each run that a file of `pack` has and that has not been started, and yield the run.
+def read_records_of(path: Path, jobs: Sequence[FigureJob], figure: str) -> PackedRecords:
+    """Read a file of `pack` that has records of some runs; it may contain other runs, too.
 
     Args:
         path: the file.
-        jobs: the runs of a figure; the file may contain other runs, too, which are ignored.
+        jobs: the runs of a figure.
         figure: the name of the figure to which the runs belong. The file may belong to another figure with the same
             kind of runs, such as `methods`, which has the searches of figure 2.
 
     Raises:
         InvalidInputError: the file belongs to a figure with another kind of runs, contains none of the runs, or is not
             a file of records.
-        DamagedFileError: the file is damaged. Nothing is written.
-        UserError: the file cannot be read, or a folder cannot be written; folders created before remain.
+        DamagedFileError: the file is damaged.
+        UserError: the file cannot be read.
     """
     packed = read_packed(path)
     if FIGURES[figure].runs != (FIGURES[packed.figure].runs if packed.figure in FIGURES else None):
         raise InvalidInputError(
             f"{path} has records of {packed.figure}, not of {figure}: give other records, or remove {option('records')}"
         )
-    known = [job for job in jobs if job.name in packed.runs]
-    if not known:
+    if not any(job.name in packed.runs for job in jobs):
         raise InvalidInputError(
             f"{path} contains no records of these runs: give the records of this figure and scale, or remove "
             f"{option('records')}"
         )
-    missing = [job for job in known if not is_started(job.folder)]
-    for job in missing:
-        packed.check(job.name)
-    for job in missing:
-        packed.unpack(job.name, job.folder)
-        yield job
+    return packed
 
 
 def read_packed(path: Path) -> PackedRecords:
@@ -250,7 +243,9 @@ def _decompressed(path: Path) -> bytes:
         with open_regular(path) as file:
             compressed = file.read(LARGEST)
     except OSError as error:
-        raise blocked_error(path, error) or InvalidInputError(f"{path} cannot be read ({error}): {advice}") from error
+        raise blocked_error(path, error) or InvalidInputError(
+            f"{path} cannot be read ({error.strerror or error}): {advice}"
+        ) from error
     if not compressed.startswith(_XZ):
         raise InvalidInputError(f"{path} is not a file of records: {advice}")
     decoder = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_MEMORY)

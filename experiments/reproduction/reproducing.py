@@ -2,10 +2,9 @@
 
 import hashlib
 import re
-import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,9 +18,17 @@ from nasbench1shot1.experiments.reproduction.figure_jobs import Reproduction, op
 from nasbench1shot1.experiments.reproduction.forecast import Paces, by_stage, describe_time, figure_plan, measure
 from nasbench1shot1.experiments.reproduction.kinds import FigureJob
 from nasbench1shot1.experiments.reproduction.progress import FigureProgress, counted_jobs, describe_work, nouns
-from nasbench1shot1.experiments.reproduction.records import MARK, check_name, unpack
+from nasbench1shot1.experiments.reproduction.records import MARK, check_name, read_records_of
 from nasbench1shot1.experiments.reproduction.records import pack as write_records
-from nasbench1shot1.ground.errors import InvalidInputError, UserError, either, option, shorten
+from nasbench1shot1.ground.errors import (
+    DamagedFileError,
+    InvalidInputError,
+    UserError,
+    either,
+    option,
+    quote,
+    shorten,
+)
 from nasbench1shot1.ground.files import (
     PictureFormat,
     as_path,
@@ -30,12 +37,13 @@ from nasbench1shot1.ground.files import (
     check_writable_file,
     write_json,
 )
+from nasbench1shot1.ground.folder_swap import discard_folder
 from nasbench1shot1.ground.text import counted, line_printer
 from nasbench1shot1.jobs.job import Workers, is_started
 from nasbench1shot1.jobs.pool import run_jobs
 from nasbench1shot1.runs.devices import USUAL
 from nasbench1shot1.runs.folder import CONFIG, damaged_file_error, read_object
-from nasbench1shot1.runs.lock import locked
+from nasbench1shot1.runs.lifecycle import check_is_new, locked_folder
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -107,26 +115,31 @@ def reproduce(
         check_name(target)
         check_writable_file(target, "pack")
     parts: dict[str, Any] = {"only": only, "joined": joined, "seeds": seeds, "spread": spread}
-    with _planned(name, console, source, scale=scale, out=out, **parts, **options) as planned:
-        figure, folder, jobs, table, places = planned
-        todo = [job for job in jobs if not job.is_finished and not draw_only]
-        _check_data(todo, places)
-        check_writable(folder)
-        try:
-            failures = {} if draw_only else _run(figure.owner, jobs, folder, places, console)
-        except KeyboardInterrupt as stop:
-            kept = f"finished {nouns(jobs)[1]} stay in {folder}"
-            raise KeyboardInterrupt(f"stopped; {kept}: run the same command to continue") from stop
-    picture = folder / f"{stem(name, only)}.{format}"
+    looks, kept = {"style": style, "colors": colors, "labels": labels}, ""
     try:
-        if (results := figure.results(jobs, table, band)) is not None:  # otherwise, the error below lists the causes
-            _draw(picture, results, console, {"style": style, "colors": colors, "labels": labels})
-        elif draw_only:
-            raise InvalidInputError(f"{folder} has no finished runs to draw: remove {option('draw_only')}")
-    finally:
-        if target is not None and any(job.is_finished for job in jobs):  # also if the results cannot be drawn
-            packed = counted_jobs(jobs, write_records(jobs, target, figure.owner))
-            line_printer(console)(f"Records of {packed}: {target}")
+        with _planned(name, console, source, scale=scale, out=out, **parts, **options) as planned:
+            figure, folder, jobs, table, places = planned
+            kept = f"finished {nouns(jobs)[1]} stay in {folder}"
+            todo = [job for job in jobs if not job.is_finished and not draw_only]
+            _check_data(todo, places)
+            check_writable(folder / MARK)
+            failures = {} if draw_only else _run(figure.owner, jobs, folder, places, console)
+        picture = folder / f"{stem(name, only)}.{format}"
+        try:
+            if (results := figure.results(jobs, table, band)) is not None:
+                _draw(picture, results, console, looks)
+            elif not failures and any(job.is_finished for job in figure.shown(jobs)):
+                raise UserError(f"the finished {nouns(jobs)[1]} in {folder} have no results to draw: read their logs")
+            elif draw_only:
+                raise InvalidInputError(f"{folder} has no finished runs to draw: remove {option('draw_only')}")
+        finally:
+            if target is not None and any(job.is_finished for job in jobs):  # also if the results cannot be drawn
+                packed = counted_jobs(jobs, write_records(jobs, target, figure.owner))
+                line_printer(console)(f"Records of {packed}: {target}")
+    except KeyboardInterrupt as stop:
+        if not kept:
+            raise
+        raise KeyboardInterrupt(f"stopped; {kept}: run the same command to continue") from stop
     if failures:
         told = "; ".join(f"{job}: {message}" for job, message in failures.items())
         failed = f"{len(failures)} of {counted_jobs(jobs)}"
@@ -166,11 +179,10 @@ def _planned(
             line_printer(console)(f"Planning on a worker of {where.scheduler} …")
         figure = figure.on_table(scale, given, workers.call)
         jobs = figure.jobs(scale, folder, given, seeds, workers.call)
-        if source is not None:
-            _copy_records(source, jobs, given, folder, figure.owner)
-            mark_folder(folder, figure.owner)
         check_recorded(jobs, given)
         table = figure.table(jobs, given)
+        if source is not None:  # last, so that nothing is written if the other arguments are bad
+            _copy_records(source, jobs, given, folder, figure.owner)
         if figure.figure.note:
             line_printer(console)(figure.figure.note)
         yield figure, folder, jobs, table, workers
@@ -237,13 +249,13 @@ def _run(owner: str, jobs: Sequence[FigureJob], folder: Path, workers: Workers, 
     todo = [job for job in jobs if not job.is_finished]
     if not todo:
         return {}
-    folder.mkdir(parents=True, exist_ok=True)
-    started = time.monotonic()
-    mark_folder(folder, owner)
-    failures = dict[str, str]()
-    with locked(folder), FigureProgress(todo, paces, workers.count, console) as watcher:
-        for stage in by_stage(todo):
-            failures |= run_jobs(stage, workers, watcher)
+    started, failures = time.monotonic(), dict[str, str]()
+    with locked_folder(folder):
+        check_belongs_to(folder, owner)  # again: another command may have taken the folder during the timing
+        mark_folder(folder, owner)
+        with FigureProgress(todo, paces, workers.count, console) as watcher:
+            for stage in by_stage(todo):
+                failures |= run_jobs(stage, workers, watcher)
     line_printer(console)(f"{counted_jobs(todo)} in {(time.monotonic() - started) / 60:.1f} min")
     return failures
 
@@ -274,14 +286,14 @@ def _draw(picture: Path, results: "Results", console: "Console", looks: Mapping[
 
     `looks` are arguments of `Results.draw`.
     """
-    values, stem = picture.with_suffix(".csv"), picture.stem
+    values, stem, drawn = picture.with_suffix(".csv"), picture.stem, results.draw(**looks)
     further = {picture.with_name(f"{stem}-{suffix}.csv"): frame for suffix, frame in results.further_tables().items()}
     for path, frame in further.items():
         with atomic_write(path) as file:
             file.write(frame.to_csv(index=False).encode())
     with atomic_write(summary := picture.with_suffix(".md")) as file:
         file.write(results.markdown().encode())
-    save_figure(results.draw(**looks), picture, data=results.frame)
+    save_figure(drawn, picture, data=results.frame)
     results.show(console)
     print_line = line_printer(console)
     print_line(f"Table {results.table.id}")
@@ -329,19 +341,52 @@ def check_belongs_to(folder: Path, name: str) -> None:
 
 
 def _copy_records(source: Path, jobs: Sequence[FigureJob], given: Mapping[str, Any], folder: Path, figure: str) -> None:
-    """Copy the runs of a file of records into their folders in `folder`, or none of them; `figure` as in `unpack`.
+    """Copy the runs of a file of records that have not been started into their folders in `folder`, or none of them.
 
-    Raises the errors of `unpack` and `check_recorded`.
+    Args:
+        source: the file; it may contain other runs, too, which are ignored.
+        jobs: the runs of the figure.
+        given: the options that the user gave.
+        folder: the folder of the figure.
+        figure: the name of the figure, as in `read_records_of`.
+
+    Raises:
+        InvalidInputError: the folder of a run has other content, or another process is writing to `folder`; and the
+            errors of `read_records_of` and `check_recorded`.
+        UserError: a folder cannot be written.
     """
-    is_new, copied = not folder.exists(), list[FigureJob]()
+    packed = read_records_of(source, jobs, figure)
+    with locked_folder(folder):
+        check_belongs_to(folder, figure)
+        missing = [job for job in jobs if job.name in packed.runs and not is_started(job.folder)]
+        for job in missing:
+            packed.check(job.name)
+            check_is_new(job.folder)
+        try:
+            for job in missing:
+                packed.unpack(job.name, job.folder)
+            _check_copied(missing, given, source)
+            mark_folder(folder, figure)
+        except BaseException:  # also Ctrl-C
+            for job in missing:
+                discard_folder(job.folder)
+                _remove_empty_parents(job.folder, folder)
+            raise
+
+
+def _check_copied(jobs: Sequence[FigureJob], given: Mapping[str, Any], source: Path) -> None:
+    """Raise the errors of `check_recorded`, which name the file of records instead of folders that are removed."""
     try:
-        for job in unpack(source, jobs, figure):
-            copied.append(job)
-        check_recorded(copied, given, source)
-    except BaseException:  # also Ctrl-C
-        for each in [folder] if is_new and folder.exists() else [job.folder for job in copied]:
-            shutil.rmtree(each)
-        raise
+        check_recorded(jobs, given, source)
+    except DamagedFileError as error:
+        raise DamagedFileError(f"{source} has a damaged record ({quote(error)}): get the file again") from error
+
+
+def _remove_empty_parents(path: Path, folder: Path) -> None:
+    """Remove the parents of a path in `folder` that are empty."""
+    while (path := path.parent) != folder:
+        with suppress(OSError):  # it is not empty, or does not exist
+            path.rmdir()
 
 
 def check_recorded(jobs: Sequence[FigureJob], given: Mapping[str, Any], source: Path | None = None) -> None:

@@ -10,6 +10,7 @@ from nasbench1shot1.commands.dry_run import USUAL_GPUS, GPUOptions, check_dry_ru
 from nasbench1shot1.commands.options import Hidden, Positional, named_options
 from nasbench1shot1.display.options import PICTURES, USUAL_PICTURES, PictureOptions
 from nasbench1shot1.display.style import Spread
+from nasbench1shot1.ground.errors import InvalidInputError, option
 from nasbench1shot1.ground.text import print_to_stdout
 from nasbench1shot1.jobs.pool import WorkerOptions
 from nasbench1shot1.runs.devices import USUAL
@@ -74,7 +75,7 @@ class FigureWorkers(WorkerOptions):
 class Reproduce:
     """Run the searches, trainings or studies of a paper's figure in parallel and draw it.
 
-    Without a name, list the figures.
+    Without arguments, list the figures.
 
     To continue after a stop, run the command again; finished runs are kept.
     """
@@ -129,6 +130,11 @@ class Reproduce:
     def run(self) -> None:
         """Run the jobs of the figure and draw it, or list the figures."""
         if self.figure is None:
+            if self.named:
+                raise InvalidInputError(
+                    f"{option(min(self.named))} applies to a figure: give its name, as in nb1shot1 reproduce figure2 "
+                    f"{option('scale', 'quick')}"
+                )
             _list()
             return
         from nasbench1shot1.experiments.reproduction.reproducing import reproduce, show_figure_plan

@@ -100,6 +100,14 @@ def _try_rename(new: Path, folder: Path) -> bool:
     return True
 
 
+def discard_folder(folder: Path) -> None:
+    """Remove a folder, if it exists; a process that is killed meanwhile leaves it whole, or under a temporary name."""
+    aside = temporary_sibling(folder, NEW)
+    with suppress(OSError):  # it does not exist, or cannot be moved
+        folder.rename(aside)
+    shutil.rmtree(aside, ignore_errors=True)
+
+
 def recover_folder(folder: Path) -> bool:
     """Return whether a folder exists, after moving back a folder that a killed process had moved aside."""
     if folder.exists():

@@ -78,6 +78,12 @@ class Pool(Generic[J]):
             job.token_file.unlink(missing_ok=True)
             raise
 
+    def withdraw(self) -> None:
+        """Remove the token files of the jobs that have not ended, without which no worker starts them."""
+        for job in self.waiting:
+            with contextlib.suppress(OSError):  # it does not exist, or the disk cannot be written
+                job.token_file.unlink()
+
     def wait(self, seconds: float) -> list[tuple[J, Ended]]:
         """Return the jobs that have ended, at the latest after some seconds; a success means a finished run.
 
@@ -171,15 +177,18 @@ def run_jobs(jobs: Iterable[J], workers: Workers, watcher: Watcher[J] | None = N
             else:
                 watcher.finished(job)
 
-    for job in jobs:
-        if job.is_finished:
-            watcher.skipped(job)
-        else:
-            pool.submit(job)
-            report(0)
-    while pool.waiting:
-        report(TICK_EVERY)
-        watcher.tick(pool.waiting)
+    try:
+        for job in jobs:
+            if job.is_finished:
+                watcher.skipped(job)
+            else:
+                pool.submit(job)
+                report(0)
+        while pool.waiting:
+            report(TICK_EVERY)
+            watcher.tick(pool.waiting)
+    finally:
+        pool.withdraw()
     return failures
 
 
