@@ -276,7 +276,7 @@ def test_a_value_is_predicted_if_a_line_that_its_measure_reads_is(measure, value
         {"test_regret": epoch / 100, "validation_regret": 0.0, "test_measured": measured}
         for epoch, measured in enumerate(is_measured, 1)
     ]
-    run = SimpleNamespace(lines=lines, metrics=pandas.DataFrame(lines))
+    run = SimpleNamespace(shared_lines=lines, metrics=pandas.DataFrame(lines))
     group = Group.of(measure, [run], evidence.Setting((), "made"), "figure2", "gdas")
     assert group.values.tolist() == pytest.approx([value]) and group.is_predicted == is_predicted
 
@@ -405,7 +405,7 @@ def test_the_shipped_records_give_the_published_page(tmp_path, capsys, monkeypat
 
 def test_shipped_records_are_small():
     sizes = [path.stat().st_size for path in SHIPPED.iterdir()]
-    assert max(sizes) < 2e6 and sum(sizes) < 6e6
+    assert max(sizes) < 2e6 and sum(sizes) < 8e6
 
 
 # Claims on studies ----------------------------------------------------------------------------------------------------

@@ -64,5 +64,10 @@ def open_made(folder: Path) -> SimpleNamespace:
     line = {"test_regret": made["regret"], "validation_regret": made["regret"], "test_measured": made["measured"]}
     lines = [{**line, "architecture": made["config"].get("architecture")}] * 2
     return SimpleNamespace(
-        folder=folder, config=made["config"], lines=lines, summary={}, metrics=pandas.DataFrame(lines)
+        folder=folder,
+        config=made["config"],
+        lines=lines,
+        shared_lines=lines,
+        summary={},
+        metrics=pandas.DataFrame(lines),
     )
