@@ -30,7 +30,7 @@ from nasbench1shot1.experiments.rank_correlation import spearman
 from nasbench1shot1.experiments.reproduction.figures.parts import Options
 from nasbench1shot1.experiments.reproduction.observed import table_of
 from nasbench1shot1.experiments.reproduction.results.proxies import ProxyResult, score_trainings
-from nasbench1shot1.ground.bootstrap import draw_resamples, percentile_interval
+from nasbench1shot1.ground.bootstrap import all_resamples, percentile_interval
 from nasbench1shot1.registry import search_space
 from nasbench1shot1.runs.record import RunRecord
 from nasbench1shot1.tuning.record import Study, best
@@ -244,7 +244,7 @@ class ProxyGrowth(RunTest):
         more, fewer = (_scored(group, shared) for group in groups)
         true, n = more.true["validation"], len(more.true["validation"])
         errors = (more.errors[:, -1], fewer.errors[:, -1])
-        drawn = list(draw_resamples(n, RESAMPLES, np.random.default_rng(0)))
+        drawn = all_resamples(n, RESAMPLES, np.random.default_rng(0))
         low, high = percentile_interval(np.array([_gain(errors, true, rows) for rows in drawn]))
         value = Interval(_gain(errors, true, np.arange(n)), float(low), float(high))
         measured = bool(more.measured["validation"].all())
