@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import MISSING, dataclass, fields
 from inspect import get_annotations
-from typing import Any, get_type_hints
+from typing import Any
 
 from nasbench1shot1.ground.errors import InvalidInputError, option, unknown_name
 from nasbench1shot1.runs.folder import COMMON, OWN
-from nasbench1shot1.runs.options import check_ranges, has_simple_type, option_names, options_to_record
+from nasbench1shot1.runs.options import check_ranges, has_simple_type, option_names, options_to_record, plain_types
 
 MOST_NAMED = 4
 """Number of optimizers that a message lists."""
@@ -146,7 +146,7 @@ class Methods:
                 f"{method.__name__}.Hyperparameters must be a subclass of "
                 "nasbench1shot1.hyperparameters.Hyperparameters"
             )
-        common, hints = set(option_names(self.common)), get_type_hints(own)
+        common, hints = set(option_names(self.common)), plain_types(own)
         for each in own.__mro__:
             declared = get_annotations(each) if issubclass(each, Hyperparameters) else {}
             if declared and "__dataclass_fields__" not in vars(each):

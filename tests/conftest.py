@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import cache
 from multiprocessing import forkserver
 from pathlib import Path
+from typing import Any
 
 import browser as browsers
 import numpy as np
@@ -138,11 +139,16 @@ def shared() -> Path:
 def temporary_data_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Replace the user's data folder; distinct cells are enumerated once for all xdist processes."""
     base = tmp_path_factory.getbasetemp()
-    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "data"
-    folder.mkdir(exist_ok=True)
+    folder = _data_folder(base.parent if "PYTEST_XDIST_WORKER" in os.environ else base)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("NB1SHOT1_DATA", str(folder))
         yield folder
+
+
+def _data_folder(base: Path) -> Path:
+    folder = base / "data"
+    folder.mkdir(exist_ok=True)
+    return folder
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -169,9 +175,21 @@ def skip_repeated_work() -> Iterator[None]:
         yield
 
 
+@pytest.hookimpl(optionalhook=True)  # of xdist
+def pytest_configure_node(node: Any) -> None:
+    """Start one fork server for all processes of xdist, because each would spend 6 s on its imports."""
+    data = _data_folder(node.config._tmp_path_factory.getbasetemp())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("NB1SHOT1_DATA", str(data))  # of forked processes that do not get another environment
+        warm_process.context()
+    node.workerinput["fork_server"] = warm_process.address()
+
+
 @pytest.fixture(scope="session", autouse=True)
-def single_fork_server() -> Iterator[None]:
+def single_fork_server(pytestconfig: pytest.Config) -> Iterator[None]:
     """Only warm_process.py may start Python's single fork server, because the starter decides what it imports."""
+    if found := getattr(pytestconfig, "workerinput", {}).get("fork_server"):
+        warm_process.join(found)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(forkserver, "set_forkserver_preload", lambda names: warm_process.context())
         yield

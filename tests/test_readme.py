@@ -114,7 +114,7 @@ def test_python_examples_run(page, tiny, monkeypatch):
     if page == "docs/adapters.md":  # loads a package of the checkout
         (tiny / "examples").symlink_to(CHECKOUT / "examples")
     if page == "docs/training.md":  # trains on all images
-        few = fewer(image_set.read_sample()[0], 200), "0" * 64
+        few = fewer(image_set.read_sample()[0], 80), "0" * 64
         monkeypatch.setattr(image_set, "read_sample", lambda: few)
     if page == "docs/spaces.md":  # draws the architectures of a search
         nb.search("darts", scale="quick", out="runs/darts-s1-0", console=Console(quiet=True))

@@ -163,7 +163,8 @@ class RankingKind(Kind[RankingOptions, RankingState, Ranking, RunWriter[Ranking]
 
         state, table = begun.state, begun.table
         total, done = _sizes(state)
-        announce(state, table, writer.shown_folder, expected_seconds(state, table, total - done), console)
+        if not console.quiet:  # evaluations are timed for this announcement
+            announce(state, table, writer.shown_folder, expected_seconds(state, table, total - done), console)
         with RankingProgress(total, done, console) as progress:
             run_ranking(state, writer, progress)
             (writer.folder / SUMMARY).unlink(missing_ok=True)  # the summary of an earlier call is replaced

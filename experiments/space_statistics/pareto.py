@@ -75,7 +75,10 @@ def pareto_fronts(
     pairs = [pair for pair in _pairs(table, metric, asked, epochs, predicted) if len(pair.known(rows))]
     if not pairs:
         raise _no_cost_error(table, asked, epochs, predicted)
-    frame = pandas.concat([pair.front(table, rows, only_front) for pair in pairs], ignore_index=True)
+    frame = pandas.concat([pair.front(rows, only_front) for pair in pairs], ignore_index=True)
+    shown, place = np.unique(frame.pop("row"), return_inverse=True)  # many networks are the best at several costs
+    names = table.hashes(shown)
+    frame.insert(list(frame.columns).index("value") + 1, "architecture", [names[at] for at in place.tolist()])
     frame.attrs = _attributes(table, pairs, rows, epochs)
     if left_out := [_name(_describe(table, cost)) for cost in asked if cost not in frame.attrs["metrics"]]:
         kind = "" if predicted else "measured "
@@ -245,8 +248,8 @@ class _Pair:
         known = np.isfinite(self.metric.values[rows]) & np.isfinite(self.cost.values[rows])
         return np.asarray(rows[known], np.int64)
 
-    def front(self, table: Table, rows: Rows, only_front: bool) -> pandas.DataFrame:
-        """Return the best network at each cost; ties go to the first row."""
+    def front(self, rows: Rows, only_front: bool) -> pandas.DataFrame:
+        """Return the best network at each cost, as `row`; ties go to the first row."""
         rows = self.known(rows)
         values, errors = self.cost.values[rows], self.metric.about.cost(self.metric.values[rows])
         every = pandas.DataFrame(
@@ -258,9 +261,8 @@ class _Pair:
         cheaper = best["error"].cummin().shift(fill_value=np.inf)
         best["on_front"] = best["error"] < cheaper
         best = best[best["on_front"]].reset_index(drop=True) if only_front else best
-        best["architecture"] = table.hashes(best["row"])
         best["dataset"], best["cost"], best["of"] = self.dataset, self.cost.about.metric, len(rows)
-        return best[["dataset", "cost", "value", "architecture", "error", "median_error", "on_front", "n", "of"]]
+        return best[["dataset", "cost", "value", "row", "error", "median_error", "on_front", "n", "of"]]
 
 
 def _pairs(table: Table, metric: str, costs: Sequence[str], epochs: int, predicted: bool) -> list[_Pair]:

@@ -45,7 +45,7 @@ def announce(state: TrainingState, folder: Path, console: Console | None) -> Con
     parameters = sum(parameter.numel() for parameter in state.net.parameters())
     print_line(f"{config.scale} scale: {state.recipe.size}, {parameters:,} parameters, on {where}")
     print_line(f"Images: {state.parts.description}")
-    if config.device == "cpu":
+    if config.device == "cpu" and not console.quiet:  # batches are timed for this line
         print_line(f"On this CPU it takes {duration(remaining_seconds(state))}.")
     return console
 

@@ -332,7 +332,7 @@ def _announce(plan: Plan, workers: int, state: Any, console: "Console") -> None:
         f"{group.folder}; {finished} finished"
     )
     print_line(f"{plan.config.scale} scale, {state.parts.description}")
-    if todo:
+    if todo and not console.quiet:  # steps are timed for this line
         at_once = min(workers, len(todo))
         seconds = makespan([_seconds(plan)] * len(todo), at_once)
         print_line(f"{counted(len(todo), 'training')} to go, {at_once} at once: this will take {duration(seconds)}.")

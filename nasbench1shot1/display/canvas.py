@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache
-from itertools import chain
+from itertools import accumulate, chain, takewhile
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -51,6 +51,8 @@ AROUND_NAMES = 0.3
 """Space above and below the panels between their titles, ticks and labels, in inches."""
 LINE_HEIGHT = 1.2
 """Distance of lines of text, relative to the font size."""
+SPACE = 0.32
+"""Approximate width of a space, relative to the font size."""
 BELOW: dict[str, Any] = {"loc": "lower center", "borderpad": 0, "borderaxespad": 0}
 Shared = bool | Literal["none", "all", "row", "col"]
 
@@ -297,14 +299,32 @@ def evenly_wrapped(text: str, width: float, size: float) -> str:
 
 def _lines(line: str, width: float, size: float) -> list[str]:
     """Return the parts into which a line is wrapped; it is not broken around an equals sign."""
-    found = [""]
-    for word in _BREAKS.split(line):
-        longer = f"{found[-1]} {word}" if found[-1] else word
-        if not found[-1] or text_width(longer, size) <= width:
-            found[-1] = longer
-        else:
-            found.append(word)
+    words, found = _BREAKS.split(line), list[str]()
+    while words:
+        begin = next((place for place, word in enumerate(words) if word), len(words) - 1)  # no space at its beginning
+        end = begin + _fitting(words[begin:], width, size)
+        found.append(" ".join(words[begin:end]))
+        words = words[end:]
     return found
+
+
+def _fitting(words: Sequence[str], width: float, size: float) -> int:
+    """Return how many words fit into a line, at least one.
+
+    The widths of single words, which are measured only once, give an estimate, and a few measurements of the line
+    correct it. Measuring the line after every word would take longer.
+    """
+
+    def fits(number: int) -> bool:
+        return text_width(" ".join(words[:number]), size) <= width
+
+    ends = accumulate(text_width(word, size) + SPACE * size / 72 for word in words)
+    number = max(1, sum(1 for _ in takewhile(lambda end: end <= width, ends)))
+    while number > 1 and not fits(number):
+        number -= 1
+    while number < len(words) and fits(number + 1):
+        number += 1
+    return number
 
 
 def broken(name: str, width: float, size: float) -> str:

@@ -116,27 +116,27 @@ class Group:
         return [name for name, of in classes.items() if issubclass(of, base) and of.__module__ == module.__name__]
 
     def _references(self) -> dict[str, str]:
-        folders = [Path(folder).absolute() for folder in sys.path]
-        plugins = _installed(self.entry_points, tuple((folder, _changed(folder)) for folder in folders))
+        plugins = _installed(self.entry_points, tuple(map(_state, sys.path)))
         return {**self.built_in, **{name: value for name, value in plugins.items() if name not in self.built_in}}
 
 
 @lru_cache(maxsize=32)
-def _installed(group: str, path: tuple[tuple[Path, int], ...]) -> dict[str, str]:
+def _installed(group: str, path: tuple[tuple[int, int, int] | None, ...]) -> dict[str, str]:
     """Return the entry points of a group, from the metadata of all installed packages, which takes 10 ms to read.
 
     Args:
         group: the name of the group.
-        path: the folders of `sys.path` with the times of their last changes, such as the installation of a package.
+        path: `_state` of the folders of `sys.path`, which changes if a package is installed.
     """
     from importlib.metadata import entry_points  # slow to import, and only needed for names that are not built in
 
     return {entry.name: entry.value for entry in entry_points(group=group)}
 
 
-def _changed(folder: Path) -> int:
-    """Return when a folder, or an archive with modules, was last changed, in nanoseconds; -1 if it does not exist."""
+def _state(folder: str) -> tuple[int, int, int] | None:
+    """Return which folder, or archive with modules, it is, and when it was last changed; None if it does not exist."""
     try:
-        return folder.stat().st_mtime_ns
+        found = Path(folder).stat()
     except (OSError, ValueError):
-        return -1
+        return None
+    return found.st_dev, found.st_ino, found.st_mtime_ns

@@ -225,10 +225,10 @@ def graph_hashes(matrix: NDArray[Any], labels: Sequence[Sequence[int]]) -> list[
     before, after = _neighbours(matrix)
     many = len(labels)
     of_vertex = [[_INPUT_LABEL] * many, *zip(*labels, strict=True), [_OUTPUT_LABEL] * many]
-    values = [
-        [_md5(str((len(after[v]), len(before[v]), label))) for label in of_labellings]
-        for v, of_labellings in enumerate(of_vertex)
-    ]
+    values = []
+    for v, of_labellings in enumerate(of_vertex):
+        first = {label: _first_value(len(after[v]), len(before[v]), label) for label in set(of_labellings)}
+        values.append([first[label] for label in of_labellings])
     for _ in before:
         values = [
             [
@@ -264,7 +264,7 @@ def _neighbours(matrix: NDArray[Any]) -> tuple[list[list[int]], list[list[int]]]
 
 def _hash(before: list[list[int]], after: list[list[int]], labels: Sequence[int]) -> str:
     vertices = list(zip(before, after, range(len(labels)), strict=True))
-    values = [_md5(str((len(outward), len(inward), labels[v]))) for inward, outward, v in vertices]
+    values = [_first_value(len(outward), len(inward), labels[v]) for inward, outward, v in vertices]
     for _ in vertices:
         values = [
             _md5(
@@ -275,6 +275,11 @@ def _hash(before: list[list[int]], after: list[list[int]], labels: Sequence[int]
             for inward, outward, v in vertices
         ]
     return _md5(str(sorted(values)))
+
+
+def _first_value(out_degree: int, in_degree: int, label: int) -> str:
+    """Return the value from which a vertex starts."""
+    return _md5(str((out_degree, in_degree, label)))
 
 
 def _md5(text: str) -> str:

@@ -196,16 +196,20 @@ def test_a_table_without_latencies_is_refused(table):
 # Properties --------------------------------------------------------------------------------------------------------
 
 
+@pytest.fixture(scope="module")
+def fronts(table) -> pandas.DataFrame:
+    return pareto_fronts(table)
+
+
 @pytest.mark.parametrize("cost", ["trainable_parameters", "flops"])
 @pytest.mark.parametrize("dataset", list(SHORT_NAMES))
-def test_no_architecture_dominates_one_on_the_front_and_all_others_are_dominated(table, gathered, dataset, cost):
+def test_no_architecture_dominates_one_on_the_front_and_all_others_are_dominated(fronts, gathered, dataset, cost):
     short = SHORT_NAMES[dataset]
     n1, n3 = ((gathered["ops"] == operation).sum(axis=1) for operation in (2, 3))
     # the source includes FLOPs of batch-norm and pooling; the official files do not
     costs = np.round(gathered[f"params_M_{short}"], 6) if cost == "trainable_parameters" else n1 + 9 * n3
     errors = np.round(100 - gathered[f"{short}_test_e200"], 4)
-    frame = pareto_fronts(table)
-    part = frame[(frame["dataset"] == dataset) & (frame["cost"] == cost)]
+    part = fronts[(fronts["dataset"] == dataset) & (fronts["cost"] == cost)]
     assert part["n"].sum() == part["of"].iloc[0] == N
     front = part.loc[part["on_front"], "index"].to_numpy()
     by_cost = costs[:, None] <= costs[front]

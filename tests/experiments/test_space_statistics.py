@@ -441,10 +441,11 @@ def test_every_analysis_of_the_embedded_table_uses_measurements_or_is_marked_pre
     estimated = analysis.run(table, **options(analysis.split or "test", predicted=True))
     assert estimated.attrs["predicted"]
     assert estimated.attrs["rows"] == 66_111
-    said = texts(analysis.draw(estimated).figure)
+    figure = analysis.draw(estimated).figure
+    said = texts(figure)
     assert "PREDICTED, not measured: 66,111 of 66,111 rows" in said
     assert said.count("(PREDICTED)") == len(analysis.panels(estimated))
-    save_figure(analysis.draw(estimated).figure, tmp_path / "figure.png")
+    save_figure(figure, tmp_path / "figure.png")
     assert (tmp_path / "figure.png").stat().st_size > 15_000
 
 

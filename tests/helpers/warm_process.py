@@ -78,8 +78,13 @@ def address() -> dict[str, Any]:
 
 
 def join(address: dict[str, Any]) -> None:
-    """Let this process, itself forked from the server, use the same server for its own children."""
+    """Let this process use a server that another process has started.
+
+    It need not be forked from the server, which then lives as long as the process that started it.
+    """
     vars(_server()).update(address, ensure_running=lambda: None)
+    if _server()._forkserver_alive_fd is None:  # every request includes one
+        _server()._forkserver_alive_fd = os.open(os.devnull, os.O_RDONLY)
 
 
 def _server() -> Any:

@@ -27,9 +27,9 @@ from nasbench1shot1.runs.checkpoints import load_checkpoint
 from nasbench1shot1.supernets.weight_sharing import SharedWeights
 
 METHODS = [EvolvesAtTheEnd, PerturbsAtTheEnd]
-SHORT = {"epochs": 2, "images_per_half": 20, "batch_size": 10, "image_side": 32}
+SHORT = {"epochs": 2, "images_per_half": 20, "batch_size": 10}
 SMALL = {
-    EvolvesAtTheEnd: {**SHORT, "candidates": 4, "candidate_batches": 1, "finalists": 2},
+    EvolvesAtTheEnd: {**SHORT, "seed": 1, "candidates": 4, "candidate_batches": 1, "finalists": 2},
     PerturbsAtTheEnd: {**SHORT, "space": "s3"},
 }
 

@@ -181,8 +181,9 @@ class Measurements:
 
     def insert_indices(self, frame: pandas.DataFrame) -> None:
         """Insert the column `index`, the official indices, before the column `architecture`, the identifiers."""
-        indices = self.table.column("index")[self.table.rows(frame["architecture"])]
-        frame.insert(list(frame.columns).index("architecture"), "index", np.asarray(indices, np.int64))
+        places, texts = pandas.factorize(frame["architecture"])
+        indices = np.asarray(self.table.column("index")[self.table.rows(texts.tolist())], np.int64)
+        frame.insert(list(frame.columns).index("architecture"), "index", indices[places])
 
     def reference(self) -> Column:
         """Return the CIFAR-10 test accuracy, by which the papers rank.
