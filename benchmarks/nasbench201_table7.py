@@ -8,8 +8,6 @@ one row. Each entry is a Spearman correlation with the validation accuracy after
 
 import argparse
 
-import pandas
-
 import nasbench1shot1 as nb
 
 CRITERIA = {"probability": "spearman_probability", "one-shot error": "spearman_error", "one-shot loss": "spearman_loss"}
@@ -17,7 +15,7 @@ CRITERIA = {"probability": "spearman_probability", "one-shot error": "spearman_e
 
 def entries(ranking):
     """Return the correlations of a ranking's last epoch by column, as "value [low, high]"."""
-    rows = pandas.read_csv(ranking.folder / "correlations.csv")
+    rows = ranking.correlations
     rows = rows[(rows["epoch"] == rows["epoch"].max()) & (rows["split"] == "validation") & (rows["scope"] == "all")]
     found = {}
     for title, criterion in CRITERIA.items():

@@ -1,4 +1,4 @@
-"""Correlation coefficients of two vectors, computed by scipy; NaN where a coefficient is undefined."""
+"""Correlation coefficients of two vectors; NaN where a coefficient is undefined."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,10 +9,32 @@ _RELATIVE_ROUNDING = 1e-12  # below about 1e-13, scipy warns that Pearson's r is
 
 
 def spearman(a: Floats, b: Floats) -> float:
-    """Return Spearman's ρ of two (N,) vectors: Pearson's r of their mid-ranks; NaN if a vector is constant."""
-    from scipy.stats import spearmanr
+    """Return Spearman's ρ of two (N,) vectors: Pearson's r of their mid-ranks; NaN if a vector is constant.
 
-    return float(spearmanr(a, b).statistic) if varies(a) and varies(b) else float("nan")
+    `scipy.stats.spearmanr` returns the same number, but takes five times as long, because it also computes a p-value.
+    """
+    from scipy.stats import rankdata
+
+    return _pearson_of_ranks(rankdata(a), rankdata(b)) if varies(a) and varies(b) else float("nan")
+
+
+def spearman_in_resamples(a: Floats, b: Floats, resamples: NDArray[np.int64]) -> Floats:
+    """Return Spearman's ρ of two (N,) vectors in resamples, (R,): NaN where a vector is constant.
+
+    Args:
+        a, b: the vectors.
+        resamples: (R, M) indices of the items of each resample.
+    """
+    from scipy.stats import rankdata
+
+    drawn = a[resamples], b[resamples]
+    vary = np.all([np.ptp(values, axis=1) > 0 for values in drawn], axis=0)
+    pairs = zip(*(rankdata(values, axis=1) for values in drawn), vary, strict=True)
+    return np.array([_pearson_of_ranks(x, y) if both_vary else float("nan") for x, y, both_vary in pairs])
+
+
+def _pearson_of_ranks(a: Floats, b: Floats) -> float:
+    return float(np.corrcoef(a, b)[1, 0])
 
 
 def kendall(a: Floats, b: Floats) -> float:

@@ -4,13 +4,15 @@ Runs of different settings, such as scales, and runs that were scored on differe
 """
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
+from nasbench1shot1.experiments.correlation.recomputed import recorded_table, spearman_by_epoch
 from nasbench1shot1.experiments.correlation.record import Ranking
 from nasbench1shot1.experiments.reproduction.figures.catalogue import FIGURES
 from nasbench1shot1.experiments.reproduction.observed import table_of
@@ -22,6 +24,7 @@ from nasbench1shot1.registry import search_space
 from nasbench1shot1.runs.folder import CONFIG, SUMMARY, read_object
 from nasbench1shot1.runs.opening import open_run
 from nasbench1shot1.runs.record import RunRecord
+from nasbench1shot1.tables.table import load_table
 from nasbench1shot1.tuning.record import Study
 
 JOB = re.compile(r"([^/]+)/([^/]+)/seed-(\d+)")
@@ -124,6 +127,15 @@ class Records:
         """The figures with records."""
         return {place.figure for place in self._places}
 
+    @cached_property
+    def _places_of_curves(self) -> Mapping[tuple[str, str, str], list[_Place]]:
+        """The places of the runs of each figure, panel and curve."""
+        found = defaultdict[tuple[str, str, str], list[_Place]](list)
+        for place in self._places:
+            panel, curve, _ = place.parts
+            found[place.figure, panel, curve].append(place)
+        return found
+
     def runs(self, figure: str, panel: str, curve: str) -> dict[Setting, list[RunRecord]]:
         """Return the runs of a curve by setting, in the order of their seeds; the records are opened once.
 
@@ -136,9 +148,8 @@ class Records:
         owner = FIGURES[figure].runs_of or figure
         folders = {own.key: own.folder for scale in FIGURES[figure].scales.values() for own in scale.panels}
         where = owner, folders.get(panel, panel), curve
-        places = [place for place in self._places if (place.figure, *place.parts[:2]) == where]
         found = dict[Setting, dict[int, tuple[_Place, RunRecord]]]()
-        for place in places:
+        for place in self._places_of_curves[where]:
             run, seed = self._open(place), place.parts[2]
             own = found.setdefault(setting_of(run, self._searched(place, run)), {})
             if seed in own and own[seed][1].shared_lines != run.shared_lines:
@@ -181,9 +192,14 @@ class Records:
         return self._opened[place]
 
 
+_load_once = lru_cache(maxsize=1)(load_table)  # the rankings of a figure have one table
+
+
 def _opened_run(folder: Path) -> RunRecord:
     run: RunRecord = open_run(folder)
     _ = run.shared_lines, run.summary  # raises if they are damaged
+    if isinstance(run, Ranking) and (table := recorded_table(run, _load_once)) is not None:
+        spearman_by_epoch(run, table, [run.summary["budget"]])  # raises if the summary differs from the scores
     return run
 
 

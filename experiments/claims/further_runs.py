@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nasbench1shot1.experiments.claims.claim import MEASURED, PREDICTED, Row
 from nasbench1shot1.experiments.claims.evidence import Records, Setting, has_options
@@ -24,9 +25,10 @@ from nasbench1shot1.experiments.claims.verdicts import (
     of_ordering,
     of_range,
 )
+from nasbench1shot1.experiments.correlation.options import chosen_budgets
+from nasbench1shot1.experiments.correlation.recomputed import recorded_table, scored_epochs
 from nasbench1shot1.experiments.correlation.record import Ranking
-from nasbench1shot1.experiments.correlation.truth import headline_place, places, rows_at, rows_of_all
-from nasbench1shot1.experiments.rank_correlation import spearman
+from nasbench1shot1.experiments.rank_correlation import pearson, spearman_in_resamples
 from nasbench1shot1.experiments.reproduction.figures.parts import Options
 from nasbench1shot1.experiments.reproduction.observed import table_of
 from nasbench1shot1.experiments.reproduction.results.proxies import ProxyResult, score_trainings
@@ -47,24 +49,24 @@ def correlations_over_epochs(run: RunRecord) -> Floats:
     The true errors are those at the largest budget, on test if the table has them.
     """
     assert isinstance(run, Ranking)
-    rows = rows_of_all(run.correlations)
-    rows = rows_at(rows, headline_place(places(rows)))
+    rows = run.main_correlations
     values = rows[rows["criterion"] == "spearman_error"].set_index("epoch")["value"]
     found: Floats = values.reindex(run.config["evaluated_epochs"]).to_numpy(np.float64)
     return found
 
 
-def final_correlation(criterion: str) -> Measure:
-    """Return the measure of a criterion at the last ranked epoch, with validation errors at the largest budget."""
+def final_pearson(run: RunRecord) -> Floats:
+    """Return Pearson's r of one-shot errors at the last ranked epoch and validation errors at the largest budget.
 
-    def measure(run: RunRecord) -> Floats:
-        assert isinstance(run, Ranking)
-        rows = rows_of_all(run.correlations)
-        at = (rows["epoch"] == run.config["evaluated_epochs"][-1]) & (rows["split"] == "validation")
-        rows = rows[at & (rows["criterion"] == criterion)].sort_values("budget")
-        return np.array([rows["value"].iloc[-1] if len(rows) else np.nan], np.float64)
-
-    return Measure(measure)
+    It is NaN if it is undefined, or if the table of the ranking is not available.
+    """
+    assert isinstance(run, Ranking)
+    if (table := recorded_table(run)) is None:
+        return np.array([np.nan])
+    budgets = chosen_budgets(run.options.budgets, table.epochs)
+    ((_, scores, truths),) = scored_epochs(run, table, budgets, run.config["evaluated_epochs"][-1:])
+    truth = [truth for truth in truths if truth.split == "validation"][-1]
+    return np.array([pearson(scores.errors[truth.known].astype(np.float64), truth.errors[truth.known])])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -245,8 +247,8 @@ class ProxyGrowth(RunTest):
         true, n = more.true["validation"], len(more.true["validation"])
         errors = (more.errors[:, -1], fewer.errors[:, -1])
         drawn = all_resamples(n, RESAMPLES, np.random.default_rng(0))
-        low, high = percentile_interval(np.array([_gain(errors, true, rows) for rows in drawn]))
-        value = Interval(_gain(errors, true, np.arange(n)), float(low), float(high))
+        low, high = percentile_interval(_gains(errors, true, drawn))
+        value = Interval(float(_gains(errors, true, np.arange(n)[None])[0]), float(low), float(high))
         measured = bool(more.measured["validation"].all())
         strength = Strength(level, n, FEWEST_SEARCHES, predicted=not measured)
         shown |= {"n": f"{n} architectures", "source": MEASURED if measured else PREDICTED, "table": setting.table}
@@ -260,7 +262,7 @@ def _scored(group: Group, seeds: Collection[int]) -> ProxyResult:
     return score_trainings(runs, table)  # type: ignore[arg-type]
 
 
-def _gain(errors: tuple[Floats, Floats], true: Floats, rows: Any) -> float:
-    """Return by how much the correlation of the first errors is higher; 0 if one of both is undefined."""
-    first, second = (spearman(of[rows], true[rows]) for of in errors)
-    return float(np.nan_to_num(first - second))
+def _gains(errors: tuple[Floats, Floats], true: Floats, resamples: NDArray[np.int64]) -> Floats:
+    """Return by how much the correlation of the first errors is higher in each resample, (R,); 0 if it is undefined."""
+    first, second = (spearman_in_resamples(of, true, resamples) for of in errors)
+    return np.nan_to_num(first - second)

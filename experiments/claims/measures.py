@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
+import pandas
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.black_box_search.record import BlackBoxStudy
@@ -45,10 +46,17 @@ def regret(kind: Literal["final", "anytime"]) -> Measure:
 
     def measure(run: RunRecord) -> Floats:
         if isinstance(run, BlackBoxStudy):
-            return 100 * run.final["test_regret"].to_numpy(np.float64)
-        return np.array([100 * measures(run.metrics)[kind]])
+            return 100 * _values("test_regret", run.shared_lines)
+        lines = run.shared_lines  # building `run.metrics` takes longer than reading the file
+        frame = pandas.DataFrame({name: _values(name, lines) for name in ("test_regret", "validation_regret")})
+        return np.array([100 * measures(frame)[kind]])
 
     return Measure(measure, (lambda run: run.shared_lines) if kind == "anytime" else final_lines)
+
+
+def _values(name: str, lines: Lines) -> Floats:
+    """Return a field of lines, (N,); null becomes NaN."""
+    return np.array([line[name] for line in lines], np.float64)
 
 
 def regret_on(dataset: str) -> Measure:

@@ -82,7 +82,7 @@ class Group(NamedTuple):
     def is_predicted(self) -> bool:
         """Whether one of the test values, or of the true errors of a ranking, is predicted."""
         if isinstance(self.runs[0], Ranking):
-            return any(run.correlations["measured"].min() < 1 for run in self.runs if isinstance(run, Ranking))
+            return any(run.summary["measured"] < 1 for run in self.runs)
         if isinstance(self.runs[0], Study):
             return not all(_is_incumbent_measured(run) for run in self.runs)
         return not all(line["test_measured"] for run in self.runs for line in self.lines(run))

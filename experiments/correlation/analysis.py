@@ -182,7 +182,7 @@ def correlations_so_far(ranking: Ranking, table: Table, epoch: int | None = None
     if not ranking.is_finished or table.id != ranking.config["table_id"]:
         return compute_correlations(ranking, table, epochs)
     predictions, truths = predictions_and_truths(ranking, table, epochs[-1])
-    return Correlations(ranking.correlations, [], predictions, headline(truths))
+    return Correlations(ranking.recorded_correlations, [], predictions, headline(truths))
 
 
 def predictions_and_truths(ranking: Ranking, table: Table, epoch: int) -> tuple[Predictions, list[Truth]]:

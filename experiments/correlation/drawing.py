@@ -15,6 +15,7 @@ from nasbench1shot1.display.colours import BLUE, VERMILION, Colors
 from nasbench1shot1.display.marked_networks import marked
 from nasbench1shot1.display.style import AnyStyle
 from nasbench1shot1.experiments.correlation.analysis import Predictions, compute_correlations, correlations_so_far
+from nasbench1shot1.experiments.correlation.recomputed import recorded_table
 from nasbench1shot1.experiments.correlation.record import Ranking
 from nasbench1shot1.experiments.correlation.truth import (
     Truth,
@@ -25,7 +26,7 @@ from nasbench1shot1.experiments.correlation.truth import (
     truth_fields,
 )
 from nasbench1shot1.ground.arguments import whole_number
-from nasbench1shot1.ground.errors import InvalidInputError, UserError, option, unknown_name
+from nasbench1shot1.ground.errors import InvalidInputError, option, unknown_name
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.reference_points import Asked, reference_points
 from nasbench1shot1.runs.opening import open_run
@@ -112,7 +113,7 @@ class Described(NamedTuple):
 def _by_epoch(ranking: Ranking, predictor: str) -> Described:
     """Return `by_epoch_panel` of a ranking: as recorded if it is finished, or else as far as it is evaluated."""
     if ranking.is_finished:
-        frame, truth, table = ranking.correlations, None, _recorded_table(ranking)
+        frame, truth, table = ranking.recorded_correlations, None, recorded_table(ranking)
         facts = ranking.summary
     else:
         table = _table(ranking)
@@ -199,15 +200,6 @@ def _errors_text(facts: Mapping[int, Mapping[str, Any]]) -> str:
 
 def _table(ranking: Ranking) -> "Table":
     return table_of_ranking(ranking.run, ranking.space, ranking.options.table or ranking.space.table)
-
-
-def _recorded_table(ranking: Ranking) -> "Table | None":
-    """Return the table whose id a finished ranking recorded; None if it is not available."""
-    try:
-        table = _table(ranking)
-    except UserError:
-        return None
-    return table if table.id == ranking.summary["table_id"] else None
 
 
 def by_epoch_panel(frame: pandas.DataFrame, predictor: str = "error") -> Panel:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from nasbench1shot1.experiments.correlation.options import RankingOptions
 from nasbench1shot1.experiments.correlation.reliability import COLUMNS as CURVE_COLUMNS
-from nasbench1shot1.experiments.correlation.truth import rows_at, rows_of_all
+from nasbench1shot1.experiments.correlation.truth import ALL, rows_at, rows_of_all
 from nasbench1shot1.ground.csv_floats import exact_floats
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError
 from nasbench1shot1.ground.files import blocked_error, read_bytes, read_npz, sha256
@@ -232,8 +232,14 @@ class Ranking(RunRecord):
         """The content of correlations.csv, as a new data frame.
 
         Raises UserError for a ranking that is not finished, and DamagedFileError if the file is damaged, or its values
-        are not those that summary.json repeats.
+        are not those that summary.json repeats. Files of records leave correlations.csv out; `main_correlations` does
+        not need it.
         """
+        if self.is_finished and not (self.folder / CORRELATIONS).exists():
+            raise DamagedFileError(
+                f"{self.folder / CORRELATIONS} is missing (files of records leave it out): copy it from the folder of "
+                f"the original ranking, or rank the search again; the main correlations are in {SUMMARY}"
+            )
         frame, summary = self._frame(CORRELATIONS, CORRELATION_COLUMNS), self.summary
         rows = rows_at(rows_of_all(frame), (summary["budget"], summary["split"]))
         repeated = {
@@ -241,6 +247,28 @@ class Ranking(RunRecord):
         }
         self._check_repeated(CORRELATIONS, rows, ["epoch", "criterion"], repeated)
         return frame
+
+    @property
+    def main_correlations(self) -> "pandas.DataFrame":
+        """The criteria in summary.json, as rows of correlations.csv: over all architectures, at the largest budget.
+
+        Raises UserError for a ranking that is not finished.
+        """
+        import pandas
+
+        summary = self.summary
+        place, share = (summary["budget"], summary["split"]), summary["measured"]
+        rows = [
+            (int(epoch), *place, criterion, ALL, of["value"], of["low"], of["high"], of["n"], share)
+            for epoch, found in summary["epochs"].items()
+            for criterion, of in found.items()
+        ]
+        return pandas.DataFrame(rows, columns=list(CORRELATION_COLUMNS))
+
+    @property
+    def recorded_correlations(self) -> "pandas.DataFrame":
+        """`correlations`, or `main_correlations` of a ranking from a file of records, which lacks correlations.csv."""
+        return self.correlations if (self.folder / CORRELATIONS).exists() else self.main_correlations
 
     @property
     def reliability(self) -> "pandas.DataFrame":

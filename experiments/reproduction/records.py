@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO, cast
 
+from nasbench1shot1.experiments.correlation.record import CORRELATIONS
 from nasbench1shot1.experiments.reproduction.figures.catalogue import FIGURES
 from nasbench1shot1.experiments.reproduction.kinds import FigureJob
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, UserError, option
@@ -34,9 +35,10 @@ SUFFIX = ".tar.xz"
 """Suffix of files of records."""
 SUFFIXES = (".csv", ".json", ".jsonl", ".npz")
 """Suffixes of the files that a record consists of."""
-BLOCKS = "blocks-*.npz"
-"""Files that are not packed: the scores of rankings on blocks of images, which need the most space. Their result is in
-reliability.csv."""
+LEFT_OUT = ("blocks-*.npz", CORRELATIONS)
+"""Files of rankings that are not packed, because they need the most space: the scores on blocks of images, whose result
+is in reliability.csv, and all correlations. The main correlations are in summary.json, and figures compute correlations
+from the scores of the architectures."""
 LARGEST = 2**28
 """Maximum total size of a file of records in bytes, uncompressed."""
 MOST_FILES = 2**16
@@ -67,7 +69,7 @@ def pack(jobs: Sequence[FigureJob], path: Path, figure: str) -> int:
         UserError: the file cannot be written, or the records are too large for one file.
     """
     finished = [job for job in jobs if job.is_finished]
-    left_out = (BLOCKS,) if FIGURES[figure].shows_parameters else (BLOCKS, PARAMETERS)
+    left_out = LEFT_OUT if FIGURES[figure].shows_parameters else (*LEFT_OUT, PARAMETERS)
     files = {
         f"{job.name}/{file.name}": file
         for job in finished

@@ -25,6 +25,7 @@ import nasbench1shot1 as nb
 from nasbench1shot1.experiments.correlation import correlating, evaluation, expectation, outcome
 from nasbench1shot1.experiments.correlation.expectation import Expectation
 from nasbench1shot1.experiments.correlation.options import default_images
+from nasbench1shot1.experiments.correlation.recomputed import spearman_by_epoch
 from nasbench1shot1.experiments.correlation.record import CORRELATIONS, RELIABILITY
 from nasbench1shot1.experiments.correlation.reliability import ImagesNeeded
 from nasbench1shot1.experiments.correlation.screen import show
@@ -596,6 +597,50 @@ def test_missing_means_on_blocks_of_images_are_explained(ranking, tmp_path):
     assert len(copy.reliability) and copy.is_finished  # its result is in the records
     with pytest.raises(nb.InvalidInputError, match="epoch 2"):
         copy.blocks(2)
+
+
+def test_a_ranking_without_correlations_has_those_of_its_summary(ranking, tmp_path):
+    """As in a ranking that was copied from a file of records."""
+    left_out = shutil.ignore_patterns(CORRELATIONS)
+    copy = nb.open_run(shutil.copytree(ranking.folder, tmp_path / "ranking", ignore=left_out))
+    with refuses(nb.DamagedFileError, copy.folder / CORRELATIONS, "records", "summary.json", "copy it"):
+        _ = copy.correlations
+    whole, main = ranking.correlations, copy.main_correlations
+    assert set(main["epoch"]) == {1, 3} and {"spearman_error", "regret_loss"} <= set(main["criterion"])
+    keys = ["epoch", "budget", "split", "criterion", "scope"]
+    of_all = whole.drop_duplicates(keys)  # rows of all architectures come first
+    expected = main[keys].merge(of_all, on=keys)[list(main)]
+    pandas.testing.assert_frame_equal(main, expected, check_dtype=False, rtol=1e-5)
+    lines, legends = zip(*[_drawn(of) for of in (ranking, copy)], strict=True)
+    assert len(legends[0]) == len(RANKING["budgets"]) and legends[1] == legends[0][-1:]
+    np.testing.assert_allclose(lines[1][0], main.query("criterion == 'spearman_error'")["value"])
+    assert ranking.recorded_correlations.equals(whole) and copy.recorded_correlations.equals(main)
+
+
+def _drawn(ranking):
+    """The drawn values of Spearman's ρ over the epochs, and the labels of the budgets."""
+    axes = nb.draw_ranking(ranking)
+    drawn = [line.get_ydata() for line in axes.get_lines() if line.get_marker() == "o"]
+    return drawn, [text.get_text() for text in axes.figure.legends[0].get_texts()]
+
+
+@pytest.mark.parametrize("epoch", ["1", "3"])
+@pytest.mark.parametrize("name", ["spearman_error", "spearman_loss"])
+def test_a_summary_that_differs_from_the_scores_is_refused(ranking, tmp_path, epoch, name):
+    folder, table = Path(shutil.copytree(ranking.folder, tmp_path / "ranking")), nb.load_table()
+    frame = spearman_by_epoch(nb.open_run(folder), table)
+    assert {"n", "measured", name} <= set(frame) and set(frame["epoch"]) == {1, 3}
+    for change in ({"value": 0.123}, None):
+        summary = ranking.summary
+        if change is None:
+            del summary["epochs"][epoch][name]
+        else:
+            summary["epochs"][epoch][name] |= change
+        write_json(folder / "summary.json", summary)
+        with refuses(nb.DamagedFileError, folder / "summary.json", "scores"):
+            spearman_by_epoch(nb.open_run(folder), table)
+    write_json(folder / "summary.json", {**summary, "table_id": "another"})  # which has other values
+    assert spearman_by_epoch(nb.open_run(folder), table).equals(frame)
 
 
 @pytest.mark.parametrize("other", ["ranking", "zeros"])

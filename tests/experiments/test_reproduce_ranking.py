@@ -1,16 +1,19 @@
 """Figure 3: searches and their rankings as jobs, scored on a table."""
 
+import json
 import re
 import shutil
 from dataclasses import replace
+from pathlib import Path
 
 import pandas
 import pytest
 from forked_jobs import fork_jobs
+from made_records import read_packed_files
 from quick_ranking import quick_ranking
-from refusals import exits
+from refusals import exits, refuses
 from scipy import stats
-from tiny_figures import planned, run_jobs_here, shrink
+from tiny_figures import planned, refuse_jobs, run_jobs_here, shrink
 
 import nasbench1shot1 as nb
 from nasbench1shot1 import cli
@@ -19,6 +22,7 @@ from nasbench1shot1.experiments.claims.evidence import Records
 from nasbench1shot1.experiments.claims.verdicts import UNDECIDED
 from nasbench1shot1.experiments.reproduction import figure_jobs
 from nasbench1shot1.experiments.reproduction.figures.catalogue import FIGURES
+from nasbench1shot1.ground.files import write_json
 from nasbench1shot1.one_shot_search import estimate
 
 ARGUMENTS = ["reproduce", "figure3", "--scale", "quick", "--only", "s1/darts", "--epochs", "2", "--workers", "2"]
@@ -45,7 +49,9 @@ def test_the_figure_end_to_end(tiny, monkeypatch, capsys):
         fork_jobs(patch)
         run(tiny, "--seeds", "0")  # in a separate process
     run_jobs_here(monkeypatch)
-    run(tiny)
+    packed = tiny.parent / "records" / "figure3.tar.xz"
+    packed.parent.mkdir()
+    run(tiny, "--pack", str(packed))
     frame = pandas.read_csv(tiny / f"{STEM}.csv")
     assert (tiny / f"{STEM}.png").read_bytes().startswith(b"\x89PNG")
     assert list(frame["epoch"].unique()) == [1, 2]
@@ -76,11 +82,14 @@ def test_the_figure_end_to_end(tiny, monkeypatch, capsys):
     )
     with Records([tiny]) as records:
         (claim,) = judged(selected(["1shot1-figure3"]), records)
+    with Records([packed.parent]) as records:
+        assert judged(selected(["1shot1-figure3"]), records)[0].rows == claim.rows
     (told,) = (row for row in claim.rows if row.value is not None)
     assert (told.part, told.n, told.verdict, told.source) == ("s1, DARTS", "2 seeds", UNDECIDED, "predicted")
     assert "8 architectures" in told.setting and told.published == "-0.25 to 0.3"
     means = frame.query("budget == 108 and split == 'test'")["spearman_error_mean"]
     assert told.value is not None and told.value.value == pytest.approx(max(means, key=lambda mean: abs(mean - 0.025)))
+    draw_from_records(packed, tiny)
     printed = capsys.readouterr().out
     work = "2 searches of 2 epochs and 2 rankings of 2 epochs"
     assert f"{work}; 2 are finished\n4 epochs to go" in printed
@@ -91,7 +100,8 @@ def test_the_figure_end_to_end(tiny, monkeypatch, capsys):
     run(tiny)  # all is finished
     assert f"{work}; 4 are finished" in capsys.readouterr().out
     before = (tiny / f"{STEM}.csv").read_bytes()
-    cli.main([*figure_2, "--draw-only"])
+    workers = figure_2.index("--workers")
+    cli.main([*figure_2[:workers], *figure_2[workers + 2 :], "--draw-only"])
     assert len(pandas.read_csv(tiny / "figure2-s1-darts.csv")) == 3  # epochs
     shutil.rmtree(tiny / "s1-rankings" / "darts" / "seed-0")  # a search without its ranking
     run(tiny)
@@ -105,6 +115,33 @@ def test_the_figure_end_to_end(tiny, monkeypatch, capsys):
     with exits(capsys, "--keep-weights-every 0", "needs 1"):
         run(tiny)
     cli.main(figure_2)  # needs no weights
+
+
+def draw_from_records(packed, finished):
+    """Records of rankings lack what can be computed from the scores, and give the same figure and the same records."""
+    out, again = packed.parent.with_name("copied"), packed.with_name("again.tar.xz")
+    names = {Path(name).name for name in read_packed_files(packed) if "-rankings/" in name}
+    texts = {"config.json", "environment.json", "metrics.jsonl", "reliability.csv", "summary.json"}
+    assert names == {*texts, "epoch-001.npz", "epoch-002.npz"}
+    with pytest.MonkeyPatch.context() as patch:
+        refuse_jobs(patch)
+        run(out, "--records", str(packed), "--pack", str(again))
+        assert again.read_bytes() == packed.read_bytes()
+        for suffix in ("png", "csv", "md"):
+            assert (out / f"{STEM}.{suffix}").read_bytes() == (finished / f"{STEM}.{suffix}").read_bytes()
+        again.unlink()
+
+        path = out / "s1-rankings" / "darts" / "seed-1" / "summary.json"
+        summary = json.loads(path.read_text())
+        summary["epochs"]["2"]["spearman_error"]["value"] += 0.01
+        write_json(path, summary)
+        changed = packed.parent.with_name("changed") / "figure3.tar.xz"
+        changed.parent.mkdir()
+        with pytest.raises(SystemExit):
+            run(out, "--pack", str(changed))
+    for folder, named in ((out, path), (changed.parent, changed)):
+        with Records([folder]) as records, refuses(nb.DamagedFileError, named, "scores"):
+            judged(selected(["1shot1-figure3"]), records)
 
 
 def test_a_dry_run_lists_searches_and_rankings(tiny, capsys, monkeypatch):

@@ -1,6 +1,5 @@
 """The records of a figure's runs in one file: equal pictures elsewhere, continuing, partial studies, damaged files."""
 
-import io
 import json
 import lzma
 import random
@@ -12,22 +11,20 @@ from pathlib import Path
 from unittest.mock import Mock
 
 import numpy as np
-import pandas
 import pytest
 from conftest import CHECKOUT
 from made_records import read_packed_files, write_packed, write_records
-from refusals import refuses
+from refusals import exits, refuses
 from tiny_figures import ARGUMENTS, JOBS, STEM, refuse_jobs, reproduce, run_jobs_here, shrink
 
 from nasbench1shot1.display.canvas import Canvas
 from nasbench1shot1.experiments.comparison.rank_tests import rank_tests
-from nasbench1shot1.experiments.correlation.truth import rows_of_all
 from nasbench1shot1.experiments.reproduction import records
 from nasbench1shot1.experiments.reproduction.figure_jobs import Reproduction
 from nasbench1shot1.experiments.reproduction.figures.parts import METHODS
 from nasbench1shot1.experiments.reproduction.records import read_packed
 from nasbench1shot1.experiments.reproduction.results.methods import RANDOM, random_sampling
-from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, OutOfDomainError, UserError
+from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, OutOfDomainError, UserError, option
 from nasbench1shot1.jobs import pool
 from nasbench1shot1.one_shot_search.record import PARAMETERS
 from nasbench1shot1.tables.table import load_table
@@ -152,6 +149,20 @@ def test_records_are_packed_even_if_the_results_cannot_be_drawn(finished, tmp_pa
     with refuses(OutOfDomainError, "no row", options=""):
         _call(finished, draw_only=True, pack=tmp_path / "records.tar.xz")
     assert set(records.read_packed(tmp_path / "records.tar.xz").runs) == set(JOBS)
+
+
+def test_if_neither_drawing_nor_packing_succeeds_both_reasons_are_shown(finished, tmp_path, monkeypatch):
+    monkeypatch.setattr(Reproduction, "results", Mock(side_effect=OutOfDomainError(f"no {option('table')}")))
+    monkeypatch.setattr(records, "LARGEST", 2**10)
+    with refuses(UserError, "no", "4 runs", options="table only"):
+        _call(finished, draw_only=True, pack=tmp_path / "records.tar.xz")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(("name", "value"), [("device", "cuda"), ("workers", "2")])
+def test_options_of_running_are_refused_if_nothing_runs(name, value, finished, tmp_path, capsys):
+    with exits(capsys, "--draw-only", f"--{name}"):
+        reproduce(finished, *EPOCHS, "--draw-only", f"--{name}", value)
 
 
 def test_a_file_of_records_needs_its_suffix(tmp_path):
@@ -402,16 +413,27 @@ def test_the_page_has_the_shipped_searches_at_the_medium_scale(space):
         assert f"{most} of the {every} searches of {METHODS[curve]}" in text
 
 
+@pytest.mark.parametrize("name", ["figure3-s1", "figure3-s1-medium", "figure3-s2-medium"])
+def test_shipped_rankings_have_exactly_the_files_that_are_packed(name):
+    path = CHECKOUT / "docs" / "records" / f"{name}.tar.xz"
+    runs = read_packed(path).runs
+    rankings = {job: set(files) for job, files in runs.items() if "-rankings/" in job}
+    texts = {"config.json", "environment.json", "metrics.jsonl", "reliability.csv", "summary.json"}
+    for job, files in rankings.items():
+        epochs = json.loads(runs[job]["config.json"])["evaluated_epochs"]
+        assert files == {*texts, *(f"epoch-{epoch:03d}.npz" for epoch in epochs)}
+    assert len(rankings) == 50
+
+
 def correlations_at_the_medium_scale(space: str) -> dict[str, dict[str, list[float]]]:
     """Spearman's ρ after 40 epochs in the shipped rankings of a space, by predictor and method."""
     found = {predictor: {curve: [] for curve in METHODS} for predictor in ("error", "loss")}
     for name, files in read_packed(CHECKOUT / "docs" / "records" / f"figure3-{space}-medium.tar.xz").runs.items():
         if name.startswith(f"{space}-rankings/"):
-            frame = rows_of_all(pandas.read_csv(io.BytesIO(files["correlations.csv"])))
-            last = frame[(frame["epoch"] == 40) & (frame["budget"] == 108) & (frame["split"] == "test")]
+            summary = json.loads(files["summary.json"])
+            assert (summary["budget"], summary["split"]) == (108, "test")
             for predictor, of in found.items():
-                value = last.loc[last["criterion"] == f"spearman_{predictor}", "value"].item()
-                of[name.split("/")[1]].append(float(value))
+                of[name.split("/")[1]].append(summary["epochs"]["40"][f"spearman_{predictor}"]["value"])
     return found
 
 

@@ -13,16 +13,13 @@ from nasbench1shot1.display.charts import shifts
 from nasbench1shot1.display.colours import curve_styles
 from nasbench1shot1.display.curves import Pooled, describe_band, pool_values
 from nasbench1shot1.display.style import AnyStyle, tone, tones
-from nasbench1shot1.experiments.correlation.record import Ranking
-from nasbench1shot1.experiments.correlation.truth import headline_place, places, rows_at, true_errors
-from nasbench1shot1.experiments.rank_correlation import spearman
+from nasbench1shot1.experiments.correlation.recomputed import spearman_by_epoch
+from nasbench1shot1.experiments.correlation.truth import headline_place, places, rows_at
 from nasbench1shot1.experiments.reproduction.results.base import CurveResults, Found, with_spread
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.one_shot_search.captions import scale_text
 from nasbench1shot1.one_shot_search.record import open_search
-from nasbench1shot1.registry import search_space
 from nasbench1shot1.tables.columns import source_text
-from nasbench1shot1.tables.table import Table
 
 if TYPE_CHECKING:
     from nasbench1shot1.display import axes
@@ -43,9 +40,9 @@ class RankingCurves(CurveResults):
 
     @cached_property
     def correlations(self) -> pandas.DataFrame:
-        """Spearman's ρ of every run: panel, curve, run, then the columns of `_correlations`."""
+        """Spearman's ρ of every run: panel, curve, run, then the columns of `spearman_by_epoch`."""
         frames = {
-            (*found.place, number): _correlations(run, self.table)
+            (*found.place, number): spearman_by_epoch(run, self.table)
             for found in self.found
             for number, run in enumerate(found.runs)
         }
@@ -171,18 +168,3 @@ class RankingCurves(CurveResults):
 MOST_TICKS = 12
 MARKS: dict[str, Any] = {"markersize": 4, "markevery": None}
 """Every ranked epoch is marked."""
-
-
-def _correlations(ranking: Ranking, table: Table) -> pandas.DataFrame:
-    """Return Spearman's ρ at every epoch, budget and split; NaN if it is undefined."""
-    space, rows = search_space(ranking.config["space"]), []
-    for epoch in ranking.config["evaluated_epochs"]:
-        scores = ranking.scores(epoch)
-        architectures = [space[int(number)] for number in scores.numbers]
-        for truth in true_errors(table, architectures, table.epochs):
-            known = truth.known
-            values = [
-                spearman(of[known].astype(np.float64), truth.errors[known]) for of in (scores.errors, scores.losses)
-            ]
-            rows.append((epoch, truth.budget, truth.split, *values, int(known.sum()), truth.measured_share))
-    return pandas.DataFrame(rows, columns=[*KEYS, *(f"spearman_{name}" for name in LABELS), "n", "measured"])
