@@ -92,8 +92,8 @@ CLAIMS = (
         TableTest(
             compute=partial(steps, "width", {2: (1,), 3: (2,), 4: (3,), 5: (4,)}),
             command=STATISTICS.format("depth-and-width"),
-            how="The interval of a difference between the mean accuracies of successive widths is ±1.96 standard "
-            "errors.",
+            how="The width is the maximum directed cut of the graph without the edge from the input to the output. The "
+            "interval of a difference between the mean accuracies of successive widths is ±1.96 standard errors.",
         ),
     ),
     _claim(

@@ -7,8 +7,8 @@ from typing import Any
 
 from nasbench1shot1.experiments.accuracies import PUBLISHED, SPLITS
 from nasbench1shot1.experiments.claims.claim import Claim, Paper
-from nasbench1shot1.experiments.claims.further_runs import final_correlation
-from nasbench1shot1.experiments.claims.measures import accuracy_on
+from nasbench1shot1.experiments.claims.further_runs import final_pearson
+from nasbench1shot1.experiments.claims.measures import Measure, accuracy_on
 from nasbench1shot1.experiments.claims.runs import (
     Mean,
     Ordering,
@@ -19,6 +19,7 @@ from nasbench1shot1.experiments.claims.runs import (
     pairs_on,
 )
 from nasbench1shot1.experiments.claims.tables import (
+    FALL_AMONG_BEST,
     TableTest,
     accuracies,
     below_best,
@@ -164,8 +165,7 @@ CLAIMS = (
         TableTest(
             compute=partial(top_correlations, "nb201"),
             command=STATISTICS.format("correlation-matrix"),
-            how="The values are Pearson's r of test accuracies among all architectures, minus Pearson's r among the "
-            "best 1 % on CIFAR-10.",
+            how=FALL_AMONG_BEST,
         ),
     ),
     _claim(
@@ -283,7 +283,7 @@ CLAIMS = (
             how="The mean of Pearson's r over the seeds is compared with the published mean over 3 runs, whose "
             "standard deviation is not printed.",
             means=tuple(
-                Published("osva-train", curve, "one-shot accuracy", final_correlation("pearson_error"), mean, nan)
+                Published("osva-train", curve, "one-shot accuracy", Measure(final_pearson), mean, nan)
                 for curve, mean in (("setn", 0.9049), ("gdas", 0.8141))
             ),
             published_runs=3,

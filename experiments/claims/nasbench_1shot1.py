@@ -15,7 +15,9 @@ PAPER = {"scale": "full", "epochs": 50}
 FIGURE_2 = ("figure2", "methods")
 COMMAND_2 = "nb1shot1 reproduce figure2 --pack records/figure2.tar.xz"
 FINAL = "The mean regrets after the last epoch are compared by bootstrap over the seeds."
-ANYTIME = "The mean regrets over all epochs are compared by bootstrap over the seeds."
+ANYTIME = (
+    "The mean regrets over all epochs, including epoch 0 before training, are compared by bootstrap over the seeds."
+)
 THEIRS = "Our means over the seeds are compared with the published means over 6 runs."
 WEIGHT_DECAYS = ("1e-4", "3e-4", "9e-4", "81e-4")
 REFERENCE = (

@@ -5,7 +5,14 @@ from typing import Any
 
 from nasbench1shot1.experiments.claims.claim import Claim
 from nasbench1shot1.experiments.claims.runs import Ordering, pairs
-from nasbench1shot1.experiments.claims.tables import TableTest, bigger_is_better, consistency, counts, top_correlations
+from nasbench1shot1.experiments.claims.tables import (
+    FALL_AMONG_BEST,
+    TableTest,
+    bigger_is_better,
+    consistency,
+    counts,
+    top_correlations,
+)
 from nasbench1shot1.experiments.reproduction.figures.parts import DATA_SETS
 
 STATISTICS = "nb1shot1 statistics {} --table nats-size"
@@ -64,8 +71,7 @@ CLAIMS = (
         TableTest(
             compute=partial(top_correlations, "nats-size"),
             command=STATISTICS.format("correlation-matrix"),
-            how="The values are Pearson's r of test accuracies among all architectures, minus Pearson's r among the "
-            "best 1 % on CIFAR-10.",
+            how=FALL_AMONG_BEST,
         ),
     ),
     _claim(

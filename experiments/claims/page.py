@@ -56,18 +56,21 @@ The tables below have a row for each part of a claim and each setting. The rules
   fewer than {curves.FEWEST_FOR_INTERVAL} values, the tables show a range instead
   ([why](compare.md#lines-and-bands)), which neither confirms nor refutes a claim. Intervals over seeds and searches use
   {RESAMPLES:,} resamples. Tables and pictures on other pages use {curves.RESAMPLES:,} resamples, so the ends of their
-  intervals can differ slightly. Intervals are not corrected for the number of comparisons.
+  intervals can differ slightly. Intervals are not corrected for the number of comparisons. With few values, they are
+  too narrow ([by how much](compare.md#lines-and-bands)).
 - *If a part has several rows*, the row whose setting is closest to the paper's decides. Of equally close rows, the
   first one decides.
 - **The size of a run limits what it can show.** One-shot searches with fewer than {FEWEST_SEEDS} seeds, and black-box
   searches with fewer than {FEWEST_SEARCHES} repeats, neither confirm nor refute a claim. The same holds for searches at
   the quick scale, because methods cannot be ranked at this scale ([scales](scales.md)). Searches at the medium scale
   can confirm or refute orderings, but not numbers. Numbers require the setting of the paper.
-- **Some evidence can confirm a claim, but not refute it**: a sample of a benchmark's architectures, predicted values,
-  runs with an option that the paper does not state, and searches that observe means over seeds where the published
-  searches observed single trainings. Runs on a space or under a protocol that differs from the paper's in any other way
-  can neither confirm nor refute a claim. In the tables, "measured" means that a number depends only on measured values
-  of the benchmark table, and "predicted" means that at least one of these values is predicted.
+- **Predicted values neither confirm nor refute a claim.** In the tables, "measured" means that a number depends only on
+  measured values of the benchmark table, and "predicted" means that at least one of these values is predicted. With the
+  [official data of NAS-Bench-101](official_data.md), all values are measured.
+- **Some evidence can confirm a claim, but not refute it**: a sample of a benchmark's architectures, runs with an option
+  that the paper does not state, and searches that observe means over seeds where the published searches observed single
+  trainings. Runs on a space or under a protocol that differs from the paper's in any other way can neither confirm nor
+  refute a claim.
 """
 HEAD = (
     "| part | published | here | n | setting | verdict |",

@@ -9,14 +9,16 @@ parts. What a run can decide depends on its *level*:
 - "sample": a uniform sample of the benchmark's architectures. It can confirm, but not refute.
 - "below": anything smaller, or another space or protocol than the paper's. It decides nothing.
 
-Predicted values can confirm, but not refute. The same holds for runs with an option that the paper does not state, and
-for runs that observe means over seeds where the published ones observed single trainings.
+Predicted values decide nothing, either. Runs with an option that the paper does not state can confirm, but not refute,
+because another value of the option might. The same holds for runs that observe means over seeds where the published
+ones observed single trainings.
 """
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from functools import lru_cache
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,7 +75,7 @@ class Strength:
         level: how close the setting is to the paper's.
         n: number of runs, searches or architectures: the smallest of the compared groups.
         fewest: smallest number that decides anything.
-        predicted: whether some of the values are predicted.
+        predicted: whether some of the values are predicted; they decide nothing.
         only_confirms: whether the values depend on an option that the paper does not state, or on less noisy
             observations than the published ones.
     """
@@ -87,12 +89,12 @@ class Strength:
     @property
     def confirms(self) -> bool:
         """Whether the evidence can confirm an ordering."""
-        return self.n >= self.fewest and self.level != "below"
+        return self.n >= self.fewest and self.level != "below" and not self.predicted
 
     @property
     def refutes(self) -> bool:
         """Whether the evidence can refute an ordering."""
-        return self.confirms and self.level != "sample" and not (self.predicted or self.only_confirms)
+        return self.confirms and self.level != "sample" and not self.only_confirms
 
 
 # Rules ----------------------------------------------------------------------------------------------------------------
@@ -203,12 +205,13 @@ def difference_of(a: Floats, b: Floats) -> Interval:
         return Interval(value)
     if min(len(a), len(b)) < FEWEST_FOR_INTERVAL:
         return Interval(value, float(b.min() - a.max()), float(b.max() - a.min()), is_range=True)
-    rng = np.random.default_rng(SEED)
-    of_a = _resampled(a, rng)
-    low, high = percentile_interval(_resampled(b, rng) - of_a)
+    of_a, of_b = (values[drawn].mean(axis=1) for values, drawn in zip((a, b), _resamples(len(a), len(b)), strict=True))
+    low, high = percentile_interval(of_b - of_a)
     return Interval(value, float(low), float(high))
 
 
-def _resampled(values: Floats, rng: np.random.Generator) -> Floats:
-    found: Floats = values[all_resamples(len(values), RESAMPLES, rng)].mean(axis=1)
-    return found
+@lru_cache(maxsize=4)
+def _resamples(*sizes: int) -> list[NDArray[np.integer[Any]]]:
+    """Return `RESAMPLES` resamples of independent groups of these sizes; most pairs of groups have the same sizes."""
+    rng = np.random.default_rng(SEED)
+    return [all_resamples(n, RESAMPLES, rng).astype(np.min_scalar_type(n)) for n in sizes]

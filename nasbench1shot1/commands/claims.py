@@ -27,13 +27,15 @@ class Claims:
         from nasbench1shot1.experiments.claims.evidence import Records
         from nasbench1shot1.experiments.claims.page import as_markdown, show
         from nasbench1shot1.ground.files import atomic_write, check_writable_file
-        from nasbench1shot1.ground.text import literal_console
+        from nasbench1shot1.ground.progress import show_step
+        from nasbench1shot1.ground.text import counted, literal_console
 
         claims = selected(self.only or ())
         check_writable_file(self.out, "out")
-        with Records(self.records or ()) as records:
+        console = literal_console()
+        with show_step(console, f"testing {counted(len(claims), 'claim')}"), Records(self.records or ()) as records:
             results = judged(claims, records)
         with atomic_write(self.out) as file:
             file.write(as_markdown(results).encode())
-        show(results, literal_console())
+        show(results, console)
         print_to_stdout(f"Page: {self.out}")

@@ -8,6 +8,7 @@ than `FEWEST_FOR_INTERVAL` runs have no such interval: their band is the range o
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
@@ -58,8 +59,8 @@ class Trace:
     """The values of one run over epochs, evaluations or seconds.
 
     Attributes:
-        at: positions of the values: ascending, not empty.
-        values: the value from each position on, until the next one; shape of `at`. NaN: unknown.
+        at: positions of the values: ascending, not empty; read-only.
+        values: the value from each position on, until the next one; shape of `at`; read-only. NaN: unknown.
         end: the position at which the record ends. Default: the last of `at`.
         final: the value after `end`, if the run holds it. Default: the last value.
         holds: whether the run keeps its final value after `end`, as a finished search keeps its architecture. A curve
@@ -77,6 +78,13 @@ class Trace:
     measured: float = np.nan
     final_measured: float = np.nan
     key: str = ""
+
+    def __post_init__(self) -> None:
+        """Make the arrays read-only: comparisons share the traces from which they compute all results."""
+        for name in ("at", "values"):
+            array = getattr(self, name).view()
+            array.flags.writeable = False
+            object.__setattr__(self, name, array)
 
     @property
     def last(self) -> float:
@@ -290,17 +298,24 @@ def bootstrap(
         resamples: number of resamples of the runs.
         rng: generator of the resamples. Default: a generator with the fixed seed `SEED`.
     """
-    rng = np.random.default_rng(SEED) if rng is None else rng
     runs = len(values)
     if statistic == "mean":
-        found = count_in_resamples(runs, resamples, rng).astype(np.float64) @ values / runs
+        counts = _counts(runs, resamples) if rng is None else count_in_resamples(runs, resamples, rng)
+        found = counts.astype(np.float64) @ values / runs
     else:  # of ascending values, the median of a resample is at the median of its ascending indices
+        rng = np.random.default_rng(SEED) if rng is None else rng
         ascending, order = np.sort(values, axis=0), np.sort(all_resamples(runs, resamples, rng), axis=1)
         found = (ascending[order[:, (runs - 1) // 2]] + ascending[order[:, runs // 2]]) / 2
         found[:, np.isnan(values).any(axis=0)] = np.nan
     low, high = percentile_interval(found)
     # Rounding must not put the interval outside of the values.
     return _around(values, statistic, np.maximum(low, values.min(axis=0)), np.minimum(high, values.max(axis=0)))
+
+
+@lru_cache(maxsize=4)
+def _counts(runs: int, resamples: int) -> NDArray[np.unsignedinteger[Any]]:
+    """Return `count_in_resamples` with the fixed seed, with which all curves of equally many runs are resampled."""
+    return count_in_resamples(runs, resamples, np.random.default_rng(SEED)).astype(np.min_scalar_type(runs))
 
 
 def _around(values: Floats, statistic: Statistic, low: Floats, high: Floats) -> tuple[Floats, Floats]:

@@ -3,6 +3,7 @@
 import json
 import shutil
 from importlib import import_module
+from io import StringIO
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -13,6 +14,7 @@ import pytest
 from conftest import CHECKOUT
 from made_records import open_made, read_packed_files, write_packed, write_records
 from refusals import exits, refuses
+from rich.console import Console
 
 from nasbench1shot1.cli import COMMANDS, main
 from nasbench1shot1.experiments.claims import catalogue, evidence, measures, verdicts
@@ -44,7 +46,8 @@ ABOVE, AROUND, BELOW = Interval(2.0, 1.0, 3.0), Interval(0.5, -0.5, 1.5), Interv
     ("difference", "level", "n", "predicted", "verdict"),
     [
         (ABOVE, "paper", 10, False, REPRODUCED),
-        (ABOVE, "ranking", 10, True, REPRODUCED),
+        (ABOVE, "ranking", 10, False, REPRODUCED),
+        (ABOVE, "ranking", 10, True, UNDECIDED),
         (ABOVE, "sample", 10, False, REPRODUCED),
         (ABOVE, "below", 10, False, UNDECIDED),
         (ABOVE, "paper", 9, False, UNDECIDED),
@@ -348,6 +351,13 @@ def test_an_unknown_key_is_refused(tmp_path, capsys):
     with exits(capsys, "201-ranking"):
         main(["claims", "--only", "201-rankings", "--out", str(tmp_path / "page.md")])
     assert not list(tmp_path.iterdir())
+
+
+def test_a_terminal_shows_that_claims_are_tested(tmp_path, monkeypatch):
+    screen = Console(file=StringIO(), force_terminal=True, width=100)
+    monkeypatch.setattr("nasbench1shot1.ground.text.literal_console", lambda: screen)
+    main(["claims", "--only", "201-table5-random", "--out", str(tmp_path / "page.md")])
+    assert "testing 1 claim" in screen.file.getvalue()
 
 
 def test_a_folder_cannot_be_the_page(tmp_path, capsys, monkeypatch):
