@@ -53,7 +53,7 @@ def main():
     frame = pandas.DataFrame.from_dict(rows, orient="index").rename_axis(["method", "seed"])
     with pandas.option_context("display.width", 200, "display.max_columns", None):
         found = frame.groupby("method").agg(["mean", "std"])
-        print(found.round(3).T.to_string())
+        print(found.round(4).T.to_string())
         print(frame.groupby("method").size().to_string())
 
 

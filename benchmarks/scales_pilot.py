@@ -69,6 +69,8 @@ ORDER = (  # (space, seeds, settings)
 )
 CROWDED = 1.2
 """Regret in percent below which the numbers of settings would cover each other in the picture."""
+CLOSE = np.array((0.14, 0.1))
+"""Horizontal and vertical distance in inches below which points share a label."""
 RANKING = ("--architectures", "400", "--images", "1000", "--threads", "1", "--resamples", "2")
 
 
@@ -214,6 +216,7 @@ def draw(collected, space, path):
     styles = dict(zip(METHODS, curve_styles(METHODS), strict=True))
     numbers = [len(of_setting(runs, space, name, "random-ws")) for name in trained]
     with Canvas(1, 2, panel=(4.6, 3.6)) as canvas:
+        points = {ax: {method: [] for method in METHODS} for ax in canvas.axes}
         for method in METHODS:
             for ax, quantity, factor in zip(canvas.axes, ("spearman_error", None), (1, 100), strict=True):
                 for place, name in enumerate(trained):
@@ -229,9 +232,7 @@ def draw(collected, space, path):
                     colour = styles[method]["color"]
                     ax.errorbar(at, middle, whiskers, fmt="o", color=colour, markersize=4, elinewidth=1)
                     if quantity or middle > CROWDED:
-                        ax.annotate(
-                            str(place + 1), (at, middle), (4, 3), textcoords="offset points", fontsize="x-small"
-                        )
+                        points[ax][method].append((at, middle, place + 1))
         ranks, regrets = canvas.axes
         for ax in canvas.axes:
             ax.set_xscale("log")
@@ -242,14 +243,32 @@ def draw(collected, space, path):
         regrets.set_ylabel("final test regret [%]")
         regrets.set_ylim(bottom=0)
         draw_mean_regret(collected["mean_regret"][space], regrets)
+        for ax, of_method in points.items():
+            for own in of_method.values():
+                number_points(ax, own)
         legend = {METHODS_IN_WORDS[name]: {**styles[name], "marker": "o", "linestyle": ""} for name in METHODS}
         legend[MEAN_LABEL] = MEAN_LOOK
         settings_text = ", ".join(f"{place + 1}: {name}" for place, name in enumerate(trained))
         sources = f"ρ: only measured errors; regrets: partly predicted; table {collected['tables'][space]}"
-        caption = f"{settings_text}\n{sources}"
+        caption = f"{settings_text}\n{sources}\nregrets up to {CROWDED} % are not numbered"
         shown = f"{describe_band(None, numbers)}; points without a bar: 1 seed"
         drawn = canvas.finish(f"What a minute of a search buys, {space}", caption, legend=legend, band=shown)
         save_figure(drawn, path, data=False)
+
+
+def number_points(ax, points):
+    """Write numbers beside points (x, y, number); close points share a label, so that labels do not overlap."""
+    groups = []  # each: the place of its first point in pixels, its first point, its numbers
+    for x, y, number in sorted(points):
+        place = ax.transData.transform((x, y))
+        near = [group for group in groups if np.all(np.abs(place - group[0]) < (CLOSE * ax.figure.dpi))]
+        if near:
+            near[0][2].append(number)
+        else:
+            groups.append((place, (x, y), [number]))
+    for _, point, numbers in groups:
+        text = ", ".join(map(str, sorted(numbers)))
+        ax.annotate(text, point, (4, 3), textcoords="offset points", fontsize="x-small")
 
 
 def of_setting(runs, space, setting, method):

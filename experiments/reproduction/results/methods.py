@@ -176,14 +176,16 @@ class MethodTable(SearchResults):
     def rank_tests(self) -> pandas.DataFrame:
         """The rank tests of all pairs of methods on each space, and of methods and random sampling.
 
-        They compare final and best-seen regrets. Holm's correction applies to the pairs of one space and measure, with
-        random sampling as one of the methods.
+        They compare all `MEASURES`; random sampling has no regret averaged over epochs. Holm's correction applies to
+        the pairs of one space and measure, with random sampling as one of the methods.
         """
         frames = []
         for panel, curves in self.by_panel:
-            for measure, baseline in self.baselines[panel.key].items():
+            baselines = self.baselines[panel.key]
+            for measure in [*baselines, ANYTIME]:
                 samples = {found.curve.key: self.samples[found.place][measure] for found in curves}
-                tests = rank_tests(samples, measure, distributions={RANDOM: baseline})
+                known = {RANDOM: baselines[measure]} if measure in baselines else None
+                tests = rank_tests(samples, measure, distributions=known)
                 frames.append(in_front(tests.rename(columns={"moment": "measure"}), panel=panel.key))
         return pandas.concat(frames, ignore_index=True)
 
@@ -203,7 +205,7 @@ class MethodTable(SearchResults):
         found = self.brackets_note
         for (panel, measure), own in self.rank_tests.groupby(["panel", "measure"], sort=False):
             differ = int((own["p_holm"] < SIGNIFICANT).sum())
-            words = {FINAL: "final", BEST: "best-seen"}[str(measure)]
+            words = {FINAL: "final", BEST: "best-seen", ANYTIME: "anytime"}[str(measure)]
             found.append(
                 f"{panel}: {words} regrets differ in {differ} of {counted(len(own), 'pair')} "
                 f"(Mann–Whitney, Holm, p < {SIGNIFICANT})"
