@@ -5,6 +5,8 @@ ADDRESS ?= localhost:8000
 BIN := $(VENV)/bin
 DEMO := runs/demo-$(shell date +%Y%m%d-%H%M%S)
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt $(PIP_OPTIONS)
+NOTICE := Installing into $(VENV), which takes minutes the first time. On Linux, PyPI's PyTorch is a CUDA build of several \
+	gigabytes; README.md (Installing with pip) selects a smaller one.
 # A strict editable install lists modules by name, so a new file needs a reinstall.
 SOURCES := setup.py pyproject.toml constraints.txt \
 	$(wildcard nasbench1shot1/*.py nasbench1shot1/*/*.py nasbench1shot1/*/*/*.py search_spaces/*.py optimizers/*.py optimizers/*/*.py experiments/*.py experiments/*/*.py)
@@ -53,11 +55,13 @@ bench: $(VENV)/.dev  ## benchmarks that need only this machine
 
 $(VENV)/.core: $(SOURCES)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "$(NOTICE)"
 	$(INSTALL) --config-settings editable_mode=strict --editable .
 	touch $@
 
 $(VENV)/.dev: $(SOURCES)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "$(NOTICE)"
 	$(INSTALL) --config-settings editable_mode=strict --editable ".[dev]"
 	touch $@
 

@@ -32,11 +32,13 @@ class Cost:
 
     @cached_property
     def by_number(self) -> NDArray[np.float64]:
-        """The costs of all architectures of the space, (len(space),), in the order of their numbers.
+        """The costs of all architectures of the space, (len(space),), in the order of their numbers; read-only.
 
         They are computed at the first access, which takes seconds for spaces with 100,000 architectures.
         """
-        return self.compute_all()
+        costs = self.compute_all().view()
+        costs.flags.writeable = False
+        return costs
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, product
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -374,12 +375,13 @@ class OneShotSpace(SearchSpace):
     @cached_property
     def search_defaults(self) -> Mapping[str, Any]:
         """Defaults of common options that differ for searches on this space."""
-        return self.benchmark.search_defaults
+        return MappingProxyType(self.benchmark.search_defaults)
 
     @cached_property
     def scale_defaults(self) -> Mapping[str, Mapping[str, Any]]:
         """Defaults of common options that differ for searches on this space at a scale, by its name."""
-        return self.benchmark.scale_defaults
+        defaults = self.benchmark.scale_defaults
+        return MappingProxyType({scale: MappingProxyType(of_scale) for scale, of_scale in defaults.items()})
 
     @abstractmethod
     def mixing_shapes(self) -> dict[str, tuple[int, ...]]:

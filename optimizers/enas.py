@@ -119,7 +119,7 @@ class ENAS(SamplingOptimizer, RepeatedSelection):
         }
     }
     original_family_defaults = {  # noqa: RUF012
-        "nats_size": {"controller_operation_bias": 0.0},  # it has no operations
+        "nats_size": {"controller_operation_bias": 0.0, "controller_average_parents": False},  # no operations, parents
         "nasbench201": {  # ENAS.py and search_model_enas_utils.py in AutoDL-Projects
             "candidates": 10,
             "candidate_batches": 1,
@@ -320,12 +320,14 @@ def conditioned(drawn: Samples, kept: Sequence[int]) -> Samples:
 
 
 def controller_settings(space: OneShotSpace, hyperparameters: ENASHyperparameters) -> ControllerSettings:
-    """Return the controller's settings; raises InvalidInputError if the operation bias does not apply to the space."""
+    """Return the controller's settings; raises InvalidInputError for an option that does not apply to the space."""
     from nasbench1shot1.optimizers.enas_controller import ControllerSettings
 
     favoured = hyperparameters.controller_operation_bias
     if favoured:
         _check_operations(space)
+    if hyperparameters.controller_average_parents:
+        _check_parents(space)
     signs = [-1 if operation == UNFAVOURED else 1 for operation in OPERATIONS]
     return ControllerSettings(
         hidden=hyperparameters.controller_hidden,
@@ -346,4 +348,12 @@ def _check_operations(space: OneShotSpace) -> None:
         raise InvalidInputError(
             f"{option('controller_operation_bias')} is for the operations {', '.join(OPERATIONS)}, which {space.name} "
             "does not have: set it to 0"
+        )
+
+
+def _check_parents(space: OneShotSpace) -> None:
+    if all(choice.picks == 1 for choice in space.choices()):
+        raise InvalidInputError(
+            f"{option('controller_average_parents', True)} averages over several parents of a node, but {space.name} "
+            f"has no choice of several parents: give {option('controller_average_parents', False)}"
         )

@@ -94,11 +94,16 @@ class ChoiceBlockSpace(OneShotSpace):
         check_space_name(name)
         check_space_id(id)
         self.name, self.id, self.n_parents = name, id, checked_parents(n_parents)
-        self.paper_counts = dict(paper_counts or {})
+        self._paper_counts = dict(paper_counts or {})
         self.paper_loose_end_rule = paper_loose_end_rule
 
     def __repr__(self) -> str:
         return f"ChoiceBlockSpace('{self.name}', id='{self.id}', n_parents={self.n_parents})"
+
+    @property
+    def paper_counts(self) -> dict[str, int]:
+        """The counts in the paper, by kind, in a new dictionary; empty if the paper has none."""
+        return dict(self._paper_counts)
 
     @property
     def n_blocks(self) -> int:

@@ -199,7 +199,9 @@ def _comparison(
     for entry in every:
         warn_of_other_values(entry.records, scored_on)
     regrets = _marked(mark, every, scored_on)
-    contenders = [Contender(name, entry, _repetitions(entry, axis, scored_on)) for name, entry in entries.items()]
+    contenders = tuple(
+        Contender(name, entry, tuple(_repetitions(entry, axis, scored_on))) for name, entry in entries.items()
+    )
     goal = every[0].goal
     if scored_on is not None:
         if baseline is not None:

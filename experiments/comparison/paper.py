@@ -144,7 +144,7 @@ class PaperTable:
     def _latex_environment(self, caption: Sequence[str], rows: Sequence[str]) -> str:
         """Return a `table` environment with the headings of this table."""
         above = [r"\begin{table}", r"\centering", *caption]
-        narrow = r"\setlength{\tabcolsep}{4pt}"  # within this table
+        narrow = r"\small\setlength{\tabcolsep}{4pt}"  # in this environment, below its caption
         begin = rf"\begin{{tabular}}{{l{'r' * (len(self.headings) - 1)}}}"
         heading = " & ".join(map(self._latex_heading, self.headings)) + r" \\"
         end = [r"\bottomrule", r"\end{tabular}", r"\end{table}", ""]
@@ -159,8 +159,8 @@ class PaperTable:
 
     @staticmethod
     def _latex_heading(heading: str) -> str:
-        """Return a heading in LaTeX, broken after commas, before names of statistics and at slashes."""
-        parts = [escape(part) for part in re.split("/|(?<=,) | (?=mean|median|rank)", heading)]
+        """Return a heading in LaTeX, broken after commas, before names of statistics, at slashes and before "time"."""
+        parts = [escape(part) for part in re.split("/|(?<=,) | (?=mean|median|rank)|(?<=-)(?=time)", heading)]
         lines = r" \\ ".join(parts)
         return parts[0] if len(parts) == 1 else rf"\shortstack[r]{{{lines}}}"
 

@@ -99,7 +99,7 @@ def write_report_page(
     subjects = write(watch)
     for subject in subjects:
         if not (found := repeated(subject.record)).commands:
-            report(f"the page has no command that repeats {subject.label}. {found.note}")
+            report(f"Warning: the page has no command that repeats {subject.label}. {found.note}")
     if watch is not None:
         _watch(write, subjects, watch, report)
     return path

@@ -27,7 +27,9 @@ from nasbench1shot1.ground.errors import (
     either,
     option,
     quote,
+    shell_word,
     shorten,
+    switch,
 )
 from nasbench1shot1.ground.files import (
     PictureFormat,
@@ -52,6 +54,9 @@ if TYPE_CHECKING:
     from nasbench1shot1.tables.table import Table
 
 LONGEST = 80  # maximum number of characters for the parts in a file name
+OF_RUNNING = ("device", "workers")
+"""Options without an effect if nothing runs. Others, such as `threads`, are compared with those of the finished runs.
+"""
 
 
 def reproduce(
@@ -83,9 +88,11 @@ def reproduce(
         only: parts of the figure, as in `open_figure`.
         joined: folders of finished runs to show, as in `open_figure`.
         seeds: random seeds. Default: the seeds of the scale.
-        draw_only: draw the finished jobs and run none; another process may be running them.
+        draw_only: draw the finished jobs and run none; another process may be running them. `device` and `workers` have
+            no effect then, and are refused.
         records: a file that `pack` wrote. Its finished jobs are copied to `out`, unless they have been started there.
-        pack: a .tar.xz file to which the records of all finished jobs are written, without checkpoints and pictures.
+        pack: a .tar.xz file to which the records of all finished jobs are written, without checkpoints, pictures, and
+            files of rankings that the figure does not need (`records.LEFT_OUT`).
         format: file format of the picture.
         style: "screen" (default), "paper" (without title and caption, as wide as a column or a page), "dark", an
             `nb.FigureStyle`, or settings of matplotlib (docs/figures.md).
@@ -107,6 +114,8 @@ def reproduce(
     from nasbench1shot1.ground.notebooks import console_or_new
 
     console, band = console_or_new(console), checked_spread(spread)
+    if draw_only and (useless := [name for name in OF_RUNNING if options.get(name) is not None]):
+        raise InvalidInputError(f"{switch('draw_only')} runs nothing: remove {option(useless[0])}")
     source, target = (
         as_path(path, which, is_option=True) if path is not None else None
         for which, path in (("records", records), ("pack", pack))
@@ -125,26 +134,53 @@ def reproduce(
             check_writable(folder / MARK)
             failures = {} if draw_only else _run(figure.owner, jobs, folder, places, console)
         picture = folder / f"{stem(name, only)}.{format}"
-        try:
+        with _packing_afterwards(jobs, target, figure.owner, console):
             if (results := figure.results(jobs, table, band)) is not None:
                 _draw(picture, results, console, looks)
             elif not failures and any(job.is_finished for job in figure.shown(jobs)):
                 raise UserError(f"the finished {nouns(jobs)[1]} in {folder} have no results to draw: read their logs")
             elif draw_only:
                 raise InvalidInputError(f"{folder} has no finished runs to draw: remove {option('draw_only')}")
-        finally:
-            if target is not None and any(job.is_finished for job in jobs):  # also if the results cannot be drawn
-                packed = counted_jobs(jobs, write_records(jobs, target, figure.owner))
-                line_printer(console)(f"Records of {packed}: {target}")
     except KeyboardInterrupt as stop:
         if not kept:
             raise
         raise KeyboardInterrupt(f"stopped; {kept}: run the same command to continue") from stop
     if failures:
-        told = "; ".join(f"{job}: {message}" for job, message in failures.items())
+        told = "; ".join(_failure_text(job, failures[job.name]) for job in jobs if job.name in failures)
         failed = f"{len(failures)} of {counted_jobs(jobs)}"
         raise UserError(f"{failed} failed; {either('run the same command', 'repeat the call')} to retry: {told}")
     return picture
+
+
+def _failure_text(job: FigureJob, message: str) -> str:
+    """Return why a job failed; if only its pictures are missing, which no later call draws, also how to draw them."""
+    drawn = f" (the run is complete: nb1shot1 report {shell_word(job.folder)} draws it)" if job.is_finished else ""
+    return f"{job.name}: {message}{drawn}"
+
+
+@contextmanager
+def _packing_afterwards(
+    jobs: Sequence[FigureJob], target: Path | None, owner: str, console: "Console"
+) -> Iterator[None]:
+    """Write the records of the finished jobs to `target` at the end, also if the results cannot be drawn.
+
+    Raises UserError if the records cannot be written; it states both reasons if the results cannot be drawn, either.
+    """
+    drawing: BaseException | None = None
+    try:
+        yield
+    except BaseException as error:
+        drawing = error
+        raise
+    finally:
+        if target is not None and any(job.is_finished for job in jobs):
+            try:
+                packed = counted_jobs(jobs, write_records(jobs, target, owner))
+            except UserError as error:
+                if isinstance(drawing, UserError):
+                    raise UserError(f"{quote(drawing)}; and {quote(error)}") from error
+                raise
+            line_printer(console)(f"Records of {packed}: {target}")
 
 
 @contextmanager

@@ -65,6 +65,8 @@ class Statistics:
         from nasbench1shot1.experiments.space_statistics.catalogue import analyses_of, check_options, check_out
         from nasbench1shot1.ground.errors import UserError
         from nasbench1shot1.ground.files import write_json
+        from nasbench1shot1.ground.progress import show_step
+        from nasbench1shot1.ground.text import literal_console
         from nasbench1shot1.registry import import_trusted
         from nasbench1shot1.runs.folder import SUMMARY
         from nasbench1shot1.tables.table import load_table
@@ -76,10 +78,11 @@ class Statistics:
         check_options(analyses, table, {name: value not in (None, False) for name, value in asked.items()})
         out = self.out or Path("statistics") / table.id
         check_out(out)
-        answers, refusals = {}, {}
-        for name, analysis in analyses.items():
+        answers, refusals, console = {}, {}, literal_console()
+        for number, (name, analysis) in enumerate(analyses.items(), start=1):
             try:
-                answers[name] = self._answer(name, analysis, table, out)
+                with show_step(console, f"{name} ({number} of {len(analyses)})"):
+                    answers[name] = self._answer(name, analysis, table, out)
             except UserError as refusal:
                 refusals[name] = refusal.for_command_line
         if not answers:

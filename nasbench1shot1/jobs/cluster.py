@@ -6,6 +6,7 @@ TLS. This package never opens a port; it only connects to the given scheduler.
 
 import asyncio
 import logging
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from nasbench1shot1.ground.errors import InvalidInputError, UserError, option
 from nasbench1shot1.ground.plugins import require_package
-from nasbench1shot1.jobs.job import Ended, Job, Workers
+from nasbench1shot1.jobs.job import Ended, Job, JobLostError, Workers
 from nasbench1shot1.jobs.process import JobStoppedError, WorkerProcesses, one_line_error, usable_cores, worker_name
 
 if TYPE_CHECKING:
@@ -156,25 +157,66 @@ class _Cluster:
         job.make_parent()  # a worker that does not see this folder has another file system
         run = partial(_run, token=token, directory=Path.cwd(), patience=self._patience)
         needs = {"resources": {GPU: 1}} if job.gpu and self._declares_gpus() else {}
-        future: Future[Ended] = self.executor.submit(run, replace(job, folder=job.folder.absolute()), **needs)
-        return future
+        return self._submit(run, replace(job, folder=job.folder.absolute()), **needs)
 
     def call(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Call a function on one of the workers and return its result; raises UserError for any of its errors."""
         try:
-            result: T = self.executor.submit(partial(function, *args, **kwargs)).result()
+            return self._submit(partial(function, *args, **kwargs)).result()
         except UserError:
             raise
         except (Exception, CancelledError) as error:
-            raise UserError(
-                f"a worker of the dask cluster failed ({one_line_error(error)}): check that the scheduler and workers "
-                "run with the same packages as this command"
-            ) from error
-        return result
+            raise _worker_error(error) from error
+
+    def _submit(self, function: Callable[..., T], *args: Any, **needs: Any) -> "Future[T]":
+        """Queue a call on the scheduler; `needs` are arguments of dask, such as the resources of the worker."""
+        from distributed.protocol.serialize import serialize_bytes
+
+        from nasbench1shot1 import __version__
+
+        future: Future[T] = self.executor.submit(_call, __version__, serialize_bytes(partial(function, *args)), **needs)
+        return future
 
     def _declares_gpus(self) -> bool:
         workers = self._client.scheduler_info(n_workers=-1)["workers"].values()
         return any(GPU in worker["resources"] for worker in workers)
+
+
+def _call(version: str, serialized: bytes) -> Any:
+    """Call a function on a dask worker, for a command with a version of this package.
+
+    The function arrives as bytes, because reading it may fail if the worker has another version. The name and arguments
+    of `_call` must not change between versions.
+
+    Args:
+        version: version of the command's package.
+        serialized: a function without arguments, from `distributed.protocol.serialize_bytes`.
+
+    Raises UserError if the worker has another version, or for an unexpected error of the function.
+    """
+    from distributed import Reschedule
+    from distributed.protocol.serialize import deserialize_bytes
+
+    from nasbench1shot1 import __version__
+
+    if version != __version__:
+        raise UserError(
+            f"a dask worker on {socket.gethostname()} has version {__version__} of nasbench1shot1, and this command "
+            f"has version {version}: install the same version on all machines, then restart the workers"
+        )
+    try:
+        return deserialize_bytes(serialized)()
+    except (UserError, JobLostError, Reschedule):
+        raise
+    except Exception as error:
+        raise _worker_error(error) from error
+
+
+def _worker_error(error: BaseException) -> UserError:
+    return UserError(
+        f"a worker of the dask cluster failed ({one_line_error(error)}): check that the scheduler and workers run with "
+        "the same packages as this command"
+    )
 
 
 def _run(job: Job, token: str | None, directory: Path, patience: float) -> Ended:

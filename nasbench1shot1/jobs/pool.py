@@ -106,7 +106,10 @@ class Pool(Generic[J]):
         if future.cancelled():
             return Ended("it was cancelled, or the connection to its scheduler was lost")
         if error := future.exception():
-            return self._lost(error, job) if _is_loss(error) else Ended(one_line_error(error), type(error).__name__)
+            if _is_loss(error):
+                return self._lost(error, job)
+            failure = quote(error) if isinstance(error, UserError) else one_line_error(error)
+            return Ended(failure, type(error).__name__)
         end = future.result()
         if end.token != self._token:
             return replace(end, failure=end.failure or job.refusal())

@@ -195,6 +195,11 @@ def option_names(record: Any) -> tuple[str, ...]:
     return tuple(field.name for field in fields(record))
 
 
+def plain_types(record: type) -> Mapping[str, Any]:
+    """Return the types of a record's fields, without their annotations."""
+    return _evaluated(record, False)
+
+
 def annotated_types(record: type) -> Mapping[str, Any]:
     """Return the types of a record's fields, with their annotations."""
     return _evaluated(record, True)

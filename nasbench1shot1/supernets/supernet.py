@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.benchmark import CellFeature, load
 from nasbench1shot1.ground.arguments import check_torch_generator, positive_number
-from nasbench1shot1.ground.errors import InvalidInputError
+from nasbench1shot1.ground.errors import InvalidInputError, option
 from nasbench1shot1.space import OneShotSpace, Place, SearchSpace, Weights, as_one_shot, check_keys
 from nasbench1shot1.supernets.layers import BatchNorm2d, Mixture, Observer, initialise, set_affine
 from nasbench1shot1.supernets.places import Skeleton
@@ -77,8 +77,8 @@ class Supernet(nn.Module):
 
     Raises:
         InvalidInputError: the preset is unknown, the space has no mixing weights, its cell cannot be found or lacks
-            what a declared feature needs, `channels` is not a multiple of `partial_channels`, or a number is not a
-            whole number of at least 1.
+            what a declared feature needs, `channels` is not a multiple of `partial_channels`, a number is not a whole
+            number of at least 1, or there is too little memory for the weights.
     """
 
     classifier: nn.Linear
@@ -107,16 +107,17 @@ class Supernet(nn.Module):
         self.places = tuple(places_of(self.space, self.skeleton))
         self._mixing_shapes = self.space.mixing_shapes()
         first, *inner, last = self.places
-        self.stem = self.skeleton.layer(first)
-        self.cells, self.reductions = nn.ModuleList(), nn.ModuleDict()
-        for place in inner:
-            if place.kind == "reduction":
-                self.reductions[str(place.number)] = self.skeleton.layer(place)
-            else:
-                self.cells.append(self._cell_class(self.space, place, self.preset, partial_channels))
-        _check_features(self.space, self.mixtures)
-        for name, layer in self.skeleton.head(last, classes).items():
-            self.add_module(name, layer)
+        with _within_memory(channels, cells):
+            self.stem = self.skeleton.layer(first)
+            self.cells, self.reductions = nn.ModuleList(), nn.ModuleDict()
+            for place in inner:
+                if place.kind == "reduction":
+                    self.reductions[str(place.number)] = self.skeleton.layer(place)
+                else:
+                    self.cells.append(self._cell_class(self.space, place, self.preset, partial_channels))
+            _check_features(self.space, self.mixtures)
+            for name, layer in self.skeleton.head(last, classes).items():
+                self.add_module(name, layer)
         if self.preset.batch_norm_affine is not None:
             set_affine(self, self.preset.batch_norm_affine)
         if generator is not None:
@@ -186,12 +187,17 @@ class Supernet(nn.Module):
         """The mixtures of operations in all cells, in the order of the cells."""
         return [module for module in self.cells.modules() if isinstance(module, Mixture)]
 
-    @cached_property
+    @property
     def operation_weights(self) -> dict[str, tuple[str, ...]]:
         """The names of the weights of each operation that has some, by the operation's name, at every place.
 
-        Operations are the sub-modules of a `Mixture`; cells without the feature "weights-of-operations" have none.
+        The dictionary is a new one. Operations are the sub-modules of a `Mixture`; cells without the feature
+        "weights-of-operations" have none.
         """
+        return dict(self._operation_weights)
+
+    @cached_property
+    def _operation_weights(self) -> dict[str, tuple[str, ...]]:
         found: dict[str, tuple[str, ...]] = {}
         for prefix, module in self.named_modules():
             for name, candidate in module.named_children() if isinstance(module, Mixture) else ():
@@ -369,6 +375,20 @@ def _check_images(images: Tensor, needed: int, smallest: int) -> None:
             f"images of {height} × {width} pixels are too small for the supernet's reductions: use images of at least "
             f"{smallest} × {smallest} pixels"
         )
+
+
+@contextmanager
+def _within_memory(channels: int, cells: int) -> Iterator[None]:
+    """Raise InvalidInputError in place of PyTorch's error for weights that do not fit into memory."""
+    try:
+        yield
+    except RuntimeError as error:
+        if not isinstance(error, torch.cuda.OutOfMemoryError) and "DefaultCPUAllocator" not in str(error):
+            raise
+        raise InvalidInputError(
+            f"there is too little memory for a supernet with {option('channels', channels)} and "
+            f"{option('cells', cells)}: lower one of them"
+        ) from error
 
 
 def _check_features(space: OneShotSpace, mixtures: Sequence[Mixture]) -> None:

@@ -12,6 +12,7 @@ from nasbench1shot1.ground.errors import InvalidInputError, option
 from nasbench1shot1.ground.files import atomic_folder
 from nasbench1shot1.proposers.configurations import as_python
 from nasbench1shot1.tuning.record import Study
+from nasbench1shot1.tuning.submissions import read_attempts
 
 if TYPE_CHECKING:
     import pandas
@@ -43,6 +44,7 @@ def export_deepcave(study: Study, folder: Path) -> int:
         raise InvalidInputError(f"'{folder}' exists: give another {option('deepcave')}, or remove the folder")
     if not study.lines:
         raise InvalidInputError(f"'{study.folder}' has no observation yet: export it later")
+    read_attempts(study.folder)  # see `export_optuna`
     space = study.config_space
     if conditional := sorted(space.conditional_hyperparameters):
         raise InvalidInputError(

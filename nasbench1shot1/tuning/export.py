@@ -27,7 +27,7 @@ from nasbench1shot1.proposers.configurations import ConfigurationId, as_python, 
 from nasbench1shot1.runs.folder import CONFIG, CONFIG_SPACE, ENVIRONMENT, SUBMISSIONS, damaged_file_error
 from nasbench1shot1.tuning.config_spaces import write_config_space
 from nasbench1shot1.tuning.record import CONFIGS, RESULTS, Study
-from nasbench1shot1.tuning.submissions import Submission
+from nasbench1shot1.tuning.submissions import Submission, read_attempts
 
 if TYPE_CHECKING:
     from ConfigSpace import ConfigurationSpace
@@ -126,6 +126,7 @@ def export_optuna(study: Study, file: str | Path) -> int:
     if path.exists():
         raise InvalidInputError(f"'{path}' exists: give another {option('optuna')}, or remove the file")
     check_writable(path)
+    read_attempts(study.folder)  # a damaged record must not go unnoticed, although each observation has its attempts
     trials = optuna_trials(study)
     with tempfile.TemporaryDirectory() as scratch:
         journal = Path(scratch) / "journal"

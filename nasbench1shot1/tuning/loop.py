@@ -104,16 +104,19 @@ def observe_all(state: "StudyState", evaluation: Evaluation, workers: Workers) -
             progress, or the first ten trials and all others failed.
     """
     pool = Pool[TrialJob](workers, lambda job: state.note_attempt(job.trial))
-    for trial in state.open_trials:
-        pool.submit(evaluation.job(trial))
-    while not state.is_finished:
-        asked = state.propose() if len(pool.waiting) < workers.count else None
-        if asked is not None:
-            pool.submit(evaluation.job(asked))
-        for job, end in pool.wait(0.0 if asked else TICK_EVERY):
-            evaluation.record(state.observe(job.trial, evaluation.outcome(job, end), end))
-            state.check_losses()
-        evaluation.progress(state.progress(workers.count))
+    try:
+        for trial in state.open_trials:
+            pool.submit(evaluation.job(trial))
+        while not state.is_finished:
+            asked = state.propose() if len(pool.waiting) < workers.count else None
+            if asked is not None:
+                pool.submit(evaluation.job(asked))
+            for job, end in pool.wait(0.0 if asked else TICK_EVERY):
+                evaluation.record(state.observe(job.trial, evaluation.outcome(job, end), end))
+                state.check_losses()
+            evaluation.progress(state.progress(workers.count))
+    finally:
+        pool.withdraw()
 
 
 @dataclass

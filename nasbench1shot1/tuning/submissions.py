@@ -141,18 +141,27 @@ class Submissions:
         self.recorded.append(submission)
 
 
+def read_attempts(folder: Path) -> Counter[tuple[str, int]]:
+    """Return how often each trial of a study was given to a worker, by the text of its configuration and its epochs.
+
+    Raises DamagedFileError if attempts.jsonl is damaged.
+    """
+    counts = Counter[tuple[str, int]]()
+    for line in read_lines(path := folder / ATTEMPTS):
+        match line:
+            case {"configuration_id": str(identity), "budget": int(budget)}:
+                counts[identity, budget] += 1
+            case _:
+                raise damaged_file_error(path)
+    return counts
+
+
 class Attempts:
     """Counts how often each trial was given to a worker, over all sessions."""
 
     def __init__(self, folder: Path) -> None:
+        self._counts = read_attempts(folder)
         self._log = Log(folder / ATTEMPTS, durable=False)
-        self._counts = Counter(map(self._trial_of, self._log.lines))
-
-    def _trial_of(self, line: Mapping[str, Any]) -> tuple[str, int]:
-        match line:
-            case {"configuration_id": str(identity), "budget": int(budget)}:
-                return identity, budget
-        raise damaged_file_error(self._log.path)
 
     def count(self, key: Key) -> int:
         """Return how often a trial was given to a worker."""

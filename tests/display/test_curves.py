@@ -46,6 +46,15 @@ def steps(*pairs: tuple[float, float], **more: float) -> Trace:
     return Trace(at=at, values=found, **more)
 
 
+def test_the_arrays_of_a_trace_are_read_only_and_the_given_ones_stay_writable():
+    given_values = np.array([0.5, 0.25])
+    trace = Trace(at=np.arange(2.0), values=given_values)
+    for shared in (trace.at, trace.values):
+        with pytest.raises(ValueError, match="read-only"):
+            shared[0] = 1.0
+    given_values[0] = 0.5
+
+
 @given(values, spreads, statistics)
 def test_the_curve_lies_within_its_band_and_the_runs(found, spread, statistic):
     curve = pool_values(range(found.shape[1]), found, spread=spread, statistic=statistic)

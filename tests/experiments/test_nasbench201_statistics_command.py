@@ -2,13 +2,16 @@
 
 import json
 import re
+from io import StringIO
 
 import pandas
 import pytest
 from command_line import command
 from conftest import CHECKOUT
+from rich.console import Console
 
 import nasbench1shot1 as nb
+from nasbench1shot1.commands.statistics import Statistics
 from nasbench1shot1.experiments.space_statistics.nats_bench.topology import ANALYSES
 
 NEED_CURVES = ("ranks-along-training", "learning-curves")
@@ -53,6 +56,15 @@ def test_one_analysis_of_distinct_topologies(tmp_path):
     files = {path.name for path in (tmp_path / "here").iterdir()}
     assert files == {"schedule-correlation.csv", "schedule-correlation.png", "summary.json"}
     assert pandas.read_csv(tmp_path / "here" / "schedule-correlation.csv")["n"].max() == 6_466
+
+
+def test_a_terminal_shows_which_analysis_is_running(tmp_path, monkeypatch):
+    screen = Console(file=StringIO(), force_terminal=True, width=100)
+    monkeypatch.setattr("nasbench1shot1.ground.text.literal_console", lambda: screen)
+    Statistics(("schedule-correlation", "learning-curves"), table="nb201", out=tmp_path / "here").run()
+    shown = screen.file.getvalue()
+    assert "schedule-correlation (1 of 2)" in shown
+    assert "learning-curves (2 of 2)" in shown
 
 
 def test_the_page_has_a_section_and_a_picture_for_every_analysis():

@@ -164,7 +164,9 @@ def test_the_screen_names_the_runs_without_a_command(tmp_path):
     said = list[str]()
     nb.write_report_page([make.search(tmp_path / "darts", (3,)), own], tmp_path / "page.html", report=said.append)
     (text,) = said
-    assert text.startswith("the page has no command that repeats Mine. The module of the optimizer not_imported:Mine ")
+    assert text.startswith(
+        "Warning: the page has no command that repeats Mine. The module of the optimizer not_imported:Mine "
+    )
     assert text.endswith("add --allow-module not_imported to nb1shot1 report.")
 
 

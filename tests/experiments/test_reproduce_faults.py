@@ -136,16 +136,33 @@ def test_a_full_disk_leaves_whole_files_and_repeating_draws_the_rest(number, fin
     assert {path.name for path in tmp_path.iterdir()} == {"out", "records.tar.xz"}
 
 
+def test_a_run_that_is_complete_except_for_its_pictures_is_named_with_the_command_that_draws_them(
+    finished, tmp_path, monkeypatch
+):
+    out = without_pictures(finished, tmp_path / "out")
+    shutil.rmtree(out / RUNS[1])
+
+    def fail_after_the_summary(jobs, *_):
+        shutil.copytree(finished / RUNS[1], out / RUNS[1])
+        return {RUNS[1]: "the disk is full"}
+
+    with monkeypatch.context() as patch:
+        patch.setattr(reproducing, "run_jobs", fail_after_the_summary)
+        with refuses(UserError, "the disk is full", f"nb1shot1 report {out / RUNS[1]}"):
+            call(out)
+    assert call(out).exists()
+
+
 def deny(monkeypatch, folder: Path) -> None:
     """Refuse to create anything directly in a folder; permissions do not bind root."""
-    real = tempfile.mkdtemp
+    real = tempfile.TemporaryFile
 
-    def refused(suffix=None, prefix=None, dir=None):
-        if dir is not None and Path(dir) == folder:
+    def refused(*, dir):
+        if Path(dir) == folder:
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(folder))
-        return real(suffix, prefix, dir)
+        return real(dir=dir)
 
-    monkeypatch.setattr(tempfile, "mkdtemp", refused)
+    monkeypatch.setattr(tempfile, "TemporaryFile", refused)
 
 
 def test_a_folder_that_cannot_be_written_is_refused_before_the_runs(finished, tmp_path, monkeypatch):

@@ -10,6 +10,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 
 import pandas
 import pytest
@@ -171,12 +172,12 @@ def test_the_result_of_a_worker_with_another_file_system_is_refused(tmp_path, wo
         job.write_token("of an earlier session")
         shutil.copytree(job.folder.parent, there)
     monkeypatch.setattr(workers, "_patience", 0.0)
-    real = workers.executor.submit
+    real = workers._submit
 
     def submit(run, seen, **needs):
         return real(run, replace(seen, folder=there / seen.name), **needs)
 
-    monkeypatch.setattr(workers.executor, "submit", submit)
+    monkeypatch.setattr(workers, "_submit", submit)
     failures = run_jobs([job], workers)
     host = socket.gethostname()
     assert failures == {
@@ -211,6 +212,23 @@ def test_user_errors_on_a_worker_are_passed_on_and_others_wrapped(workers):
         workers.call(resolve_device, "cpux")
     with refuses(nb.UserError, "ValueError:", "'x'"):
         workers.call(int, "x")
+
+
+def test_a_worker_with_another_version_fails_with_both_versions(tmp_path, workers, monkeypatch):
+    installed = nb.__version__
+    monkeypatch.setattr(nb, "__version__", "0.0.7")  # of this command; the workers are other processes
+    job = light_job(tmp_path, "one")
+    [failure] = run_jobs([job], workers).values()
+    assert not missing(failure, socket.gethostname(), installed, "0.0.7", "install the same version")
+    assert not job.folder.exists()
+    with refuses(nb.UserError, installed, "0.0.7"):
+        workers.call(resolve_device, "cpu")
+
+
+def test_a_worker_with_other_code_of_one_version_fails_with_advice(tmp_path, workers, monkeypatch):
+    monkeypatch.setattr(cluster_module, "_run", partial(cluster_module._run, added=1))  # as of a later checkout
+    [failure] = run_jobs([light_job(tmp_path, "one")], workers).values()
+    assert not missing(failure, "TypeError", "'added'", "the same packages")
 
 
 @pytest.mark.parametrize("address", ["tcp://127.0.0.1:9", "nonsense", "", "ftp://x", "tcp://127.0.0.1:99999"])

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from refusals import refuses
 from tiny_controller import TINY, controller, every_decision, generator
 from tiny_search import search
 
@@ -159,12 +160,12 @@ def test_the_presets_select_the_published_quirks():
     assert search_options({"optimizer": "enas", "scale": "quick"}).own.controller_steps == 30
 
 
-def test_the_published_preset_searches_widths_without_an_operation_bias(tmp_path):
+def test_the_published_preset_searches_widths_without_operations_and_parents(tmp_path):
     sizes = {"channels": 64, "cells": 3, "image_side": 4, "images_per_half": 20, "batch_size": 10, "epochs": 1}
     few = {"candidates": 3, "candidate_batches": 1, "finalists": 2, "controller_steps": 2}
     run = search(tmp_path / "run", optimizer="enas", preset="original", space="nats-size", **sizes, **few)
     assert run.is_finished
-    assert (run.config["controller_operation_bias"], run.config["controller_average_parents"]) == (0.0, True)
+    assert (run.config["controller_operation_bias"], run.config["controller_average_parents"]) == (0.0, False)
 
 
 class FourOperations(type(TINY)):
@@ -177,6 +178,12 @@ def test_an_operation_bias_needs_its_operations():
     assert controller_settings(space, ENASHyperparameters()).operation_bias == ()
     with pytest.raises(nb.InvalidInputError, match=r"four.*0"):
         controller_settings(space, ENASHyperparameters(controller_operation_bias=0.25))
+
+
+@pytest.mark.parametrize("name", ["nb201", "nats-size"])
+def test_averaging_over_parents_needs_a_choice_of_several_parents(name):
+    with refuses(nb.InvalidInputError, name, options="controller_average_parents"):
+        enas(space=nb.search_space(name), controller_average_parents=True)
 
 
 @pytest.mark.parametrize(

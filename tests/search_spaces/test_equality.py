@@ -45,6 +45,17 @@ def test_copies_of_a_space_are_equal_and_one_key(name: str) -> None:
         assert other[5] == space[5] and len({space, other}) == 1 and {space: 1}[other] == 1
 
 
+@pytest.mark.parametrize("name", ["s1", "nb201", "nats-size"])
+def test_a_space_does_not_share_what_callers_could_change(name):
+    space = nb.search_space(name)
+    for shared in (space.search_defaults, space.scale_defaults, *space.scale_defaults.values()):
+        with pytest.raises(TypeError):
+            shared["epochs"] = 1  # type: ignore[index]
+    if isinstance(space, ChoiceBlockSpace):
+        space.paper_counts.clear()
+        assert space.count("unique", "paper") == space.paper_counts["unique"] == 2685
+
+
 def test_different_spaces_are_unequal():
     spaces = [nb.search_space(name) for name in NAMES]
     assert len(set(spaces)) == len(NAMES)

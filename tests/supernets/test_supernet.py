@@ -119,6 +119,11 @@ def test_sizes_that_are_not_positive_numbers_are_refused(name, size):
         nb.Supernet(nb.search_space("s1"), **{name: size})
 
 
+def test_a_supernet_that_does_not_fit_into_memory_is_refused():
+    with refuses(nb.InvalidInputError, 10**6, "memory", options="channels cells"):
+        nb.Supernet(nb.search_space("s1"), channels=10**6, cells=1)
+
+
 @pytest.mark.parametrize("switch", [field.name for field in fields(Preset) if field.name != "name"])
 def test_a_preset_refuses_a_value_that_a_switch_does_not_have(switch):
     for unfit in ("mispelt", 2, ["sum"]):

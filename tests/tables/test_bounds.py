@@ -179,6 +179,7 @@ def test_costs_by_number_follow_the_numbers_of_the_space(table: nb.Table) -> Non
     space = nb.search_space("nb201")
     (cost,) = table.constraint(space, Bounds.of(flops=5e7)).costs
     assert cost.limit == 5e7 and cost.by_number.shape == (15625,)
+    assert not cost.by_number.flags.writeable
     for number in (0, 77, 15624):
         assert cost.by_number[number] == cost.of(space[number])
 

@@ -89,6 +89,15 @@ def test_learning_curves_equal_the_records_of_the_searches(study, exported):
             assert trial.intermediate_values[line["budget"]] == trial.value
 
 
+@pytest.mark.parametrize("way", ["--optuna", "--deepcave"])
+def test_a_damaged_record_of_attempts_is_refused(way, tmp_path, capsys):
+    study = write_study(tmp_path / "study", min_budget=2, max_budget=2, iterations=1)
+    (study.folder / "attempts.jsonl").write_text('{"configuration_id": "0-0-0"}\n')
+    with exits(capsys, study.folder / "attempts.jsonl", "damaged"):
+        cli.main(["export", str(study.folder), way, str(tmp_path / "exported")])
+    assert [path.name for path in tmp_path.iterdir()] == ["study"]
+
+
 @pytest.mark.parametrize("damage", [{"learning_rate": -1.0}, {"learning_rate": None}, {"learning_rate": 0.1, "x": 1}])
 def test_configurations_outside_the_space_are_refused(tmp_path, damage):
     study = write_study(tmp_path / "study", iterations=1)

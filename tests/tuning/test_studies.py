@@ -1,6 +1,8 @@
 """Studies whose trials run in this process: results, replay and errors."""
 
 import json
+from concurrent.futures import Future
+from unittest.mock import Mock
 
 import pytest
 from refusals import refuses
@@ -10,7 +12,7 @@ from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, Us
 from nasbench1shot1.proposers.bracket_proposer import BracketProposer
 from nasbench1shot1.proposers.brackets import Brackets
 from nasbench1shot1.runs.folder import SUBMISSIONS
-from nasbench1shot1.tuning.loop import StudyState, make_proposer
+from nasbench1shot1.tuning.loop import StudyState, make_proposer, observe_all
 from nasbench1shot1.tuning.trials import Outcome
 
 SEVEN = Brackets(1, 4, 2, 1)
@@ -101,6 +103,15 @@ class StopsAt(ToyEvaluation):
     def progress(self, state):
         if state.observed == self._count:
             raise KeyboardInterrupt
+
+
+def test_a_stopped_session_leaves_no_tokens_of_its_trials(tmp_path):
+    folder, workers = make_study(tmp_path / "study"), Mock(count=1, submit=Mock(return_value=Future()))
+    state = StudyState(folder, make_proposer("bohb", toy_space(), BRACKETS, 0))
+    with pytest.raises(KeyboardInterrupt):
+        observe_all(state, StopsAt(folder, 0), workers)
+    assert len(state.open_trials) == workers.submit.call_count == 1
+    assert not list(folder.rglob(".*.token"))
 
 
 def test_an_unfinished_submission_is_evaluated_by_the_next_session(unbroken, tmp_path):
