@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 DEMO := runs/demo-$(shell date +%Y%m%d-%H%M%S)
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt $(PIP_OPTIONS)
 NOTICE := Installing into $(VENV), which takes minutes the first time. On Linux, PyPI's PyTorch is a CUDA build of several \
-	gigabytes; README.md (Installing with pip) selects a smaller one.
+	gigabytes; the section 'Installing with pip' of README.md selects a smaller build.
 # A strict editable install lists modules by name, so a new file needs a reinstall.
 SOURCES := setup.py pyproject.toml constraints.txt \
 	$(wildcard nasbench1shot1/*.py nasbench1shot1/*/*.py nasbench1shot1/*/*/*.py search_spaces/*.py optimizers/*.py optimizers/*/*.py experiments/*.py experiments/*/*.py)

@@ -19,7 +19,7 @@ def spearman(a: Floats, b: Floats) -> float:
 
 
 def spearman_in_resamples(a: Floats, b: Floats, resamples: NDArray[np.int64]) -> Floats:
-    """Return Spearman's ρ of two (N,) vectors in resamples, (R,): NaN where a vector is constant.
+    """Return Spearman's ρ of two (N,) vectors in resamples, (R,); NaN where a vector is constant.
 
     Args:
         a, b: the vectors.

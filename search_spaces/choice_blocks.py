@@ -102,7 +102,7 @@ class ChoiceBlockSpace(OneShotSpace):
 
     @property
     def paper_counts(self) -> dict[str, int]:
-        """The counts in the paper, by kind, in a new dictionary; empty if the paper has none."""
+        """A copy of the numbers of architectures in the paper, by kind as in `count`; empty if the paper has none."""
         return dict(self._paper_counts)
 
     @property

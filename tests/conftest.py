@@ -180,7 +180,7 @@ def pytest_configure_node(node: Any) -> None:
     """Start one fork server for all processes of xdist, because each would spend 6 s on its imports."""
     data = _data_folder(node.config._tmp_path_factory.getbasetemp())
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("NB1SHOT1_DATA", str(data))  # of forked processes that do not get another environment
+        patch.setenv("NB1SHOT1_DATA", str(data))  # for forked processes without an environment of their own
         warm_process.context()
     node.workerinput["fork_server"] = warm_process.address()
 

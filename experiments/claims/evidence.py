@@ -129,7 +129,7 @@ class Records:
 
     @cached_property
     def _places_of_curves(self) -> Mapping[tuple[str, str, str], list[_Place]]:
-        """The places of the runs of each figure, panel and curve."""
+        """The places of runs, by figure, panel and curve."""
         found = defaultdict[tuple[str, str, str], list[_Place]](list)
         for place in self._places:
             panel, curve, _ = place.parts
@@ -192,7 +192,7 @@ class Records:
         return self._opened[place]
 
 
-_load_once = lru_cache(maxsize=1)(load_table)  # the rankings of a figure have one table
+_load_once = lru_cache(maxsize=1)(load_table)  # all rankings of a figure use the same table
 
 
 def _opened_run(folder: Path) -> RunRecord:

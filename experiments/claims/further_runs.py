@@ -58,7 +58,7 @@ def correlations_over_epochs(run: RunRecord) -> Floats:
 def final_pearson(run: RunRecord) -> Floats:
     """Return Pearson's r of one-shot errors at the last ranked epoch and validation errors at the largest budget.
 
-    It is NaN if it is undefined, or if the table of the ranking is not available.
+    The result is NaN if r is undefined, or if the table of the ranking is not available.
     """
     assert isinstance(run, Ranking)
     if (table := recorded_table(run)) is None:
@@ -263,6 +263,6 @@ def _scored(group: Group, seeds: Collection[int]) -> ProxyResult:
 
 
 def _gains(errors: tuple[Floats, Floats], true: Floats, resamples: NDArray[np.int64]) -> Floats:
-    """Return by how much the correlation of the first errors is higher in each resample, (R,); 0 if it is undefined."""
+    """Return by how much the correlation of the first errors is higher in each resample, (R,); 0 if undefined."""
     first, second = (spearman_in_resamples(of, true, resamples) for of in errors)
     return np.nan_to_num(first - second)

@@ -55,7 +55,7 @@ def regret(kind: Literal["final", "anytime"]) -> Measure:
 
 
 def _values(name: str, lines: Lines) -> Floats:
-    """Return a field of lines, (N,); null becomes NaN."""
+    """Return the values of a field in all lines, (N,); null becomes NaN."""
     return np.array([line[name] for line in lines], np.float64)
 
 

@@ -10,8 +10,8 @@ parts. What a run can decide depends on its *level*:
 - "below": anything smaller, or another space or protocol than the paper's. It decides nothing.
 
 Predicted values decide nothing, either. Runs with an option that the paper does not state can confirm, but not refute,
-because another value of the option might. The same holds for runs that observe means over seeds where the published
-ones observed single trainings.
+because the claim may hold with another value of the option. Runs that observe means over seeds, where the published
+runs observed single trainings, can also confirm, but not refute.
 """
 
 import math
@@ -75,7 +75,7 @@ class Strength:
         level: how close the setting is to the paper's.
         n: number of runs, searches or architectures: the smallest of the compared groups.
         fewest: smallest number that decides anything.
-        predicted: whether some of the values are predicted; they decide nothing.
+        predicted: whether some of the values are predicted; if so, they decide nothing.
         only_confirms: whether the values depend on an option that the paper does not state, or on less noisy
             observations than the published ones.
     """
@@ -212,6 +212,6 @@ def difference_of(a: Floats, b: Floats) -> Interval:
 
 @lru_cache(maxsize=4)
 def _resamples(*sizes: int) -> list[NDArray[np.integer[Any]]]:
-    """Return `RESAMPLES` resamples of independent groups of these sizes; most pairs of groups have the same sizes."""
+    """Return `RESAMPLES` resamples of independent groups of these sizes. Most calls are for the same pair of sizes."""
     rng = np.random.default_rng(SEED)
     return [all_resamples(n, RESAMPLES, rng).astype(np.min_scalar_type(n)) for n in sizes]

@@ -144,7 +144,7 @@ class PaperTable:
     def _latex_environment(self, caption: Sequence[str], rows: Sequence[str]) -> str:
         """Return a `table` environment with the headings of this table."""
         above = [r"\begin{table}", r"\centering", *caption]
-        narrow = r"\small\setlength{\tabcolsep}{4pt}"  # in this environment, below its caption
+        narrow = r"\small\setlength{\tabcolsep}{4pt}"  # only for this table, not for its caption
         begin = rf"\begin{{tabular}}{{l{'r' * (len(self.headings) - 1)}}}"
         heading = " & ".join(map(self._latex_heading, self.headings)) + r" \\"
         end = [r"\bottomrule", r"\end{tabular}", r"\end{table}", ""]

@@ -163,7 +163,7 @@ class RankingKind(Kind[RankingOptions, RankingState, Ranking, RunWriter[Ranking]
 
         state, table = begun.state, begun.table
         total, done = _sizes(state)
-        if not console.quiet:  # evaluations are timed for this announcement
+        if not console.quiet:  # the announcement times evaluations
             announce(state, table, writer.shown_folder, expected_seconds(state, table, total - done), console)
         with RankingProgress(total, done, console) as progress:
             run_ranking(state, writer, progress)

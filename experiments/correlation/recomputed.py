@@ -1,4 +1,4 @@
-"""Correlations that are computed from the recorded scores of a ranking, and compared with those that it recorded."""
+"""Correlations of a ranking, computed from its recorded scores and compared with its recorded correlations."""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -15,7 +15,7 @@ from nasbench1shot1.runs.folder import SUMMARY, damaged_file_error
 from nasbench1shot1.tables.table import Table, load_table
 
 SPEARMAN = ("spearman_error", "spearman_loss")
-"""Spearman's ρ of one-shot errors and of one-shot losses, as criteria are named."""
+"""Names of the criteria for Spearman's ρ of one-shot errors and of one-shot losses."""
 
 
 def scored_epochs(
@@ -64,7 +64,7 @@ def spearman_by_epoch(ranking: Ranking, table: Table, budgets: Sequence[int] | N
             ]
             rows.append((epoch, *truth.place, *values, int(known.sum()), truth.measured_share))
     frame = pandas.DataFrame(rows, columns=["epoch", "budget", "split", *SPEARMAN, "n", "measured"])
-    if table.id == ranking.summary["table_id"] and ranking.options.copies != "mean":  # recorded over sub-networks, too
+    if table.id == ranking.summary["table_id"] and ranking.options.copies != "mean":  # "mean" is by cell
         _check_recorded(ranking, frame)
     return frame
 
@@ -80,11 +80,11 @@ def _check_recorded(ranking: Ranking, frame: pandas.DataFrame) -> None:
             value = computed.get(epoch, {}).get(name, np.nan)
             known = recorded.get(name, {}).get("value", np.nan)
             if not np.isclose(known, value, rtol=0, atol=CSV_PRECISION, equal_nan=True):
-                raise damaged_file_error(ranking.folder / SUMMARY, "its correlations are not those of the scores")
+                raise damaged_file_error(ranking.folder / SUMMARY, "its correlations contradict the scores")
 
 
 def recorded_table(ranking: Ranking, load: Callable[[str | None], Table] = load_table) -> Table | None:
-    """Return the table whose id a ranking recorded; None if the table of its options is missing or has another id.
+    """Return the table whose id a ranking recorded; None if the table in its options is missing or has another id.
 
     `load` opens the table by name or folder.
     """

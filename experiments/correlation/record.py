@@ -232,13 +232,13 @@ class Ranking(RunRecord):
         """The content of correlations.csv, as a new data frame.
 
         Raises UserError for a ranking that is not finished, and DamagedFileError if the file is damaged, or its values
-        are not those that summary.json repeats. Files of records leave correlations.csv out; `main_correlations` does
-        not need it.
+        are not those that summary.json repeats. Files that `reproduce --pack` wrote do not contain correlations.csv;
+        `main_correlations` does not need it.
         """
         if self.is_finished and not (self.folder / CORRELATIONS).exists():
             raise DamagedFileError(
-                f"{self.folder / CORRELATIONS} is missing (files of records leave it out): copy it from the folder of "
-                f"the original ranking, or rank the search again; the main correlations are in {SUMMARY}"
+                f"{self.folder / CORRELATIONS} is missing (files of records do not contain it): copy it from the "
+                f"folder of the original ranking, or rank the search again; the main correlations are in {SUMMARY}"
             )
         frame, summary = self._frame(CORRELATIONS, CORRELATION_COLUMNS), self.summary
         rows = rows_at(rows_of_all(frame), (summary["budget"], summary["split"]))
@@ -267,7 +267,7 @@ class Ranking(RunRecord):
 
     @property
     def recorded_correlations(self) -> "pandas.DataFrame":
-        """`correlations`, or `main_correlations` of a ranking from a file of records, which lacks correlations.csv."""
+        """`correlations`, or `main_correlations` if correlations.csv is missing, as in files of records."""
         return self.correlations if (self.folder / CORRELATIONS).exists() else self.main_correlations
 
     @property

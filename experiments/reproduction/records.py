@@ -37,8 +37,8 @@ SUFFIXES = (".csv", ".json", ".jsonl", ".npz")
 """Suffixes of the files that a record consists of."""
 LEFT_OUT = ("blocks-*.npz", CORRELATIONS)
 """Files of rankings that are not packed, because they need the most space: the scores on blocks of images, whose result
-is in reliability.csv, and all correlations. The main correlations are in summary.json, and figures compute correlations
-from the scores of the architectures."""
+is in reliability.csv, and correlations.csv, whose main values are in summary.json. Figures compute correlations from
+the scores of the architectures."""
 LARGEST = 2**28
 """Maximum total size of a file of records in bytes, uncompressed."""
 MOST_FILES = 2**16

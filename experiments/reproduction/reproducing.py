@@ -55,8 +55,7 @@ if TYPE_CHECKING:
 
 LONGEST = 80  # maximum number of characters for the parts in a file name
 OF_RUNNING = ("device", "workers")
-"""Options without an effect if nothing runs. Others, such as `threads`, are compared with those of the finished runs.
-"""
+"""Options that have no effect if nothing runs. Others, such as `threads`, are compared with the finished runs."""
 
 
 def reproduce(
@@ -88,8 +87,8 @@ def reproduce(
         only: parts of the figure, as in `open_figure`.
         joined: folders of finished runs to show, as in `open_figure`.
         seeds: random seeds. Default: the seeds of the scale.
-        draw_only: draw the finished jobs and run none; another process may be running them. `device` and `workers` have
-            no effect then, and are refused.
+        draw_only: draw the finished jobs and run none; another process may be running them. `device` and `workers`
+            would have no effect, and are refused.
         records: a file that `pack` wrote. Its finished jobs are copied to `out`, unless they have been started there.
         pack: a .tar.xz file to which the records of all finished jobs are written, without checkpoints, pictures, and
             files of rankings that the figure does not need (`records.LEFT_OUT`).
@@ -115,7 +114,7 @@ def reproduce(
 
     console, band = console_or_new(console), checked_spread(spread)
     if draw_only and (useless := [name for name in OF_RUNNING if options.get(name) is not None]):
-        raise InvalidInputError(f"{switch('draw_only')} runs nothing: remove {option(useless[0])}")
+        raise InvalidInputError(f"{option(useless[0])} has no effect with {switch('draw_only')}: remove it")
     source, target = (
         as_path(path, which, is_option=True) if path is not None else None
         for which, path in (("records", records), ("pack", pack))
@@ -153,8 +152,9 @@ def reproduce(
 
 
 def _failure_text(job: FigureJob, message: str) -> str:
-    """Return why a job failed; if only its pictures are missing, which no later call draws, also how to draw them."""
-    drawn = f" (the run is complete: nb1shot1 report {shell_word(job.folder)} draws it)" if job.is_finished else ""
+    """Return why a job failed. If only its pictures are missing, which no later call draws, add how to draw them."""
+    command = f"nb1shot1 report {shell_word(job.folder)}"
+    drawn = f" (the run is complete: {command} draws its pictures)" if job.is_finished else ""
     return f"{job.name}: {message}{drawn}"
 
 
@@ -162,7 +162,7 @@ def _failure_text(job: FigureJob, message: str) -> str:
 def _packing_afterwards(
     jobs: Sequence[FigureJob], target: Path | None, owner: str, console: "Console"
 ) -> Iterator[None]:
-    """Write the records of the finished jobs to `target` at the end, also if the results cannot be drawn.
+    """Write the records of the finished jobs to `target` at the end, even if the results cannot be drawn.
 
     Raises UserError if the records cannot be written; it states both reasons if the results cannot be drawn, either.
     """

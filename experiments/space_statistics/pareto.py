@@ -76,7 +76,7 @@ def pareto_fronts(
     if not pairs:
         raise _no_cost_error(table, asked, epochs, predicted)
     frame = pandas.concat([pair.front(rows, only_front) for pair in pairs], ignore_index=True)
-    shown, place = np.unique(frame.pop("row"), return_inverse=True)  # many networks are the best at several costs
+    shown, place = np.unique(frame.pop("row"), return_inverse=True)  # many networks are the best at more than one cost
     names = table.hashes(shown)
     frame.insert(list(frame.columns).index("value") + 1, "architecture", [names[at] for at in place.tolist()])
     frame.attrs = _attributes(table, pairs, rows, epochs)

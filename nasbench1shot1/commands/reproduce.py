@@ -111,8 +111,8 @@ class Reproduce:
     records: Path | None = None
     """File with the records of finished runs, which --pack wrote. They are copied to --out and not run again."""
     pack: Path | None = None
-    """Write the records of all finished runs to this .tar.xz file, without checkpoints, pictures, and files of rankings
-    that the figure does not need. Default: not written."""
+    """Write the records of all finished runs to this .tar.xz file, without checkpoints, pictures and ranking files that
+    the figure does not need. Default: not written."""
     pictures: PictureOptions = USUAL_PICTURES
     """How the picture looks."""
     spread: Spread | None = None

@@ -301,7 +301,7 @@ def _lines(line: str, width: float, size: float) -> list[str]:
     """Return the parts into which a line is wrapped; it is not broken around an equals sign."""
     words, found = _BREAKS.split(line), list[str]()
     while words:
-        begin = next((place for place, word in enumerate(words) if word), len(words) - 1)  # no space at its beginning
+        begin = next((place for place, word in enumerate(words) if word), len(words) - 1)  # skips leading spaces
         end = begin + _fitting(words[begin:], width, size)
         found.append(" ".join(words[begin:end]))
         words = words[end:]

@@ -314,7 +314,7 @@ def bootstrap(
 
 @lru_cache(maxsize=4)
 def _counts(runs: int, resamples: int) -> NDArray[np.unsignedinteger[Any]]:
-    """Return `count_in_resamples` with the fixed seed, with which all curves of equally many runs are resampled."""
+    """Return `count_in_resamples` with the fixed seed; all curves of equally many runs share the result."""
     return count_in_resamples(runs, resamples, np.random.default_rng(SEED)).astype(np.min_scalar_type(runs))
 
 

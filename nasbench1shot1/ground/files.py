@@ -155,8 +155,8 @@ def check_writable(folder: Path) -> None:
             parent = parent.parent
         if not parent.is_dir():
             raise NotADirectoryError(errno.ENOTDIR, f"{parent} is not a folder")
-        with tempfile.TemporaryFile(dir=parent) as file:  # has no name, so that a killed process leaves nothing
-            file.write(b"\0")  # permissions are not sufficient, for example in /proc or on a full disk
+        with tempfile.TemporaryFile(dir=parent) as file:  # has no name, so a killed process leaves no file
+            file.write(b"\0")  # checking permissions is not sufficient in /proc or on a full disk
     except OSError as error:
         raise write_error(folder, error) from error
 

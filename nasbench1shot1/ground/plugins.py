@@ -134,7 +134,7 @@ def _installed(group: str, path: tuple[tuple[int, int, int] | None, ...]) -> dic
 
 
 def _state(folder: str) -> tuple[int, int, int] | None:
-    """Return which folder, or archive with modules, it is, and when it was last changed; None if it does not exist."""
+    """Return device, inode and time of the last change of a folder or archive of modules; None if it does not exist."""
     try:
         found = Path(folder).stat()
     except (OSError, ValueError):

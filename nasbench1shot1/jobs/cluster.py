@@ -183,13 +183,13 @@ class _Cluster:
 
 
 def _call(version: str, serialized: bytes) -> Any:
-    """Call a function on a dask worker, for a command with a version of this package.
+    """Call a serialized function on a dask worker, if it has the same version of this package as the command.
 
-    The function arrives as bytes, because reading it may fail if the worker has another version. The name and arguments
-    of `_call` must not change between versions.
+    The function arrives as bytes, because deserializing it may fail if the worker has another version. The name and
+    arguments of `_call` must not change between versions.
 
     Args:
-        version: version of the command's package.
+        version: the command's version of this package.
         serialized: a function without arguments, from `distributed.protocol.serialize_bytes`.
 
     Raises UserError if the worker has another version, or for an unexpected error of the function.

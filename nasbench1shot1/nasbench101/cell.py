@@ -278,7 +278,7 @@ def _hash(before: list[list[int]], after: list[list[int]], labels: Sequence[int]
 
 
 def _first_value(out_degree: int, in_degree: int, label: int) -> str:
-    """Return the value from which a vertex starts."""
+    """Return the initial hash of a vertex, before the first iteration."""
     return _md5(str((out_degree, in_degree, label)))
 
 

@@ -1,7 +1,7 @@
 """Building of the bundled NAS-Bench-201 table from columns that were collected from public repositories.
 
-The package itself only uses the names in `DEVICES`. The rest documents how the bundled files were made; a test builds
-them again.
+The package itself uses only the names in `DEVICES`. The rest of this module documents how the bundled files were made;
+a test builds them again.
 
 Every accuracy is a measurement. The validation accuracies after 200 epochs are single repeats, one for each seed; all
 other accuracies of several seeds are means. A mean over up to three seeds of n images is a multiple of 1 / (6 n).

@@ -191,7 +191,7 @@ class Supernet(nn.Module):
     def operation_weights(self) -> dict[str, tuple[str, ...]]:
         """The names of the weights of each operation that has some, by the operation's name, at every place.
 
-        The dictionary is a new one. Operations are the sub-modules of a `Mixture`; cells without the feature
+        Every access returns a new dictionary. Operations are the sub-modules of a `Mixture`; cells without the feature
         "weights-of-operations" have none.
         """
         return dict(self._operation_weights)

@@ -126,7 +126,7 @@ def export_optuna(study: Study, file: str | Path) -> int:
     if path.exists():
         raise InvalidInputError(f"'{path}' exists: give another {option('optuna')}, or remove the file")
     check_writable(path)
-    read_attempts(study.folder)  # a damaged record must not go unnoticed, although each observation has its attempts
+    read_attempts(study.folder)  # not exported, but damage must not go unnoticed
     trials = optuna_trials(study)
     with tempfile.TemporaryDirectory() as scratch:
         journal = Path(scratch) / "journal"

@@ -142,7 +142,7 @@ class Submissions:
 
 
 def read_attempts(folder: Path) -> Counter[tuple[str, int]]:
-    """Return how often each trial of a study was given to a worker, by the text of its configuration and its epochs.
+    """Return how often each trial of a study was given to a worker, by its configuration_id and its epochs.
 
     Raises DamagedFileError if attempts.jsonl is damaged.
     """

@@ -80,10 +80,11 @@ def address() -> dict[str, Any]:
 def join(address: dict[str, Any]) -> None:
     """Let this process use a server that another process has started.
 
-    It need not be forked from the server, which then lives as long as the process that started it.
+    This process need not be forked from the server. If it is not, the server lives as long as the process that started
+    the server.
     """
     vars(_server()).update(address, ensure_running=lambda: None)
-    if _server()._forkserver_alive_fd is None:  # every request includes one
+    if _server()._forkserver_alive_fd is None:  # every request passes this descriptor
         _server()._forkserver_alive_fd = os.open(os.devnull, os.O_RDONLY)
 
 
