@@ -115,10 +115,14 @@ class Result:
 
     @property
     def decisive(self) -> list[Row]:
-        """The most decisive row of every part: with the highest level, and the first among equal ones."""
+        """The most decisive row of every part: of the highest level, then without predicted values, then the first."""
+
+        def rank(row: Row) -> tuple[int, bool]:
+            return LEVELS.index(row.level), row.source == PREDICTED
+
         best = dict[str, Row]()
         for row in self.rows:
-            if row.part not in best or LEVELS.index(row.level) < LEVELS.index(best[row.part].level):
+            if row.part not in best or rank(row) < rank(best[row.part]):
                 best[row.part] = row
         return list(best.values())
 

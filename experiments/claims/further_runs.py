@@ -58,14 +58,17 @@ def correlations_over_epochs(run: RunRecord) -> Floats:
 def final_pearson(run: RunRecord) -> Floats:
     """Return Pearson's r of one-shot errors at the last ranked epoch and validation errors at the largest budget.
 
-    The result is NaN if r is undefined, or if the table of the ranking is not available.
+    The result is NaN if r is undefined, or if the table of the ranking is not available or lacks these errors.
     """
     assert isinstance(run, Ranking)
     if (table := recorded_table(run)) is None:
         return np.array([np.nan])
     budgets = chosen_budgets(run.options.budgets, table.epochs)
     ((_, scores, truths),) = scored_epochs(run, table, budgets, run.config["evaluated_epochs"][-1:])
-    truth = [truth for truth in truths if truth.split == "validation"][-1]
+    validation = [truth for truth in truths if truth.split == "validation"]
+    if not validation:
+        return np.array([np.nan])
+    truth = validation[-1]
     return np.array([pearson(scores.errors[truth.known].astype(np.float64), truth.errors[truth.known])])
 
 

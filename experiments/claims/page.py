@@ -59,7 +59,7 @@ The tables below have a row for each part of a claim and each setting. The rules
   intervals can differ slightly. Intervals are not corrected for the number of comparisons. With few values, they are
   too narrow ([by how much](compare.md#lines-and-bands)).
 - *If a part has several rows*, the row whose setting is closest to the paper's decides. Of equally close rows, the
-  first one decides.
+  first one without predicted values decides, or else the first one.
 - **The size of a run limits what it can show.** One-shot searches with fewer than {FEWEST_SEEDS} seeds, and black-box
   searches with fewer than {FEWEST_SEARCHES} repeats, neither confirm nor refute a claim. The same holds for searches at
   the quick scale, because methods cannot be ranked at this scale ([scales](scales.md)). Searches at the medium scale

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 from importlib import import_module
 from io import StringIO
 from pathlib import Path
@@ -124,6 +125,23 @@ def test_a_claim_needs_all_parts_and_falls_with_one():
     assert verdicts.combined([REPRODUCED, UNDECIDED]) == UNDECIDED
     assert verdicts.combined([REPRODUCED, NEEDS_FULL_SCALE]) == UNDECIDED
     assert verdicts.combined([REPRODUCED, UNDECIDED, NOT_REPRODUCED]) == NOT_REPRODUCED
+
+
+def test_of_equally_close_rows_the_first_one_without_predicted_values_decides():
+    """As when records that were scored on the bundled and on the official table are read together."""
+    rows = [
+        Row(part="part", value=ABOVE, verdict=verdict, level=level, source=source)
+        for level, source, verdict in [
+            ("ranking", "predicted", UNDECIDED),
+            ("ranking", "measured", REPRODUCED),
+            ("ranking", "measured", NOT_REPRODUCED),
+            ("below", "measured", UNDECIDED),
+        ]
+    ]
+    found = Result(next(iter(CLAIMS.values())), rows)
+    assert found.decisive == [rows[1]] and found.verdict == REPRODUCED
+    closer = replace(rows[0], level="paper")
+    assert Result(found.claim, [*rows, closer]).decisive == [closer]
 
 
 def test_the_interval_of_a_difference_has_the_width_of_two_independent_means():

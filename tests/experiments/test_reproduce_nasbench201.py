@@ -18,6 +18,8 @@ from nasbench1shot1.experiments.claims.catalogue import judged, selected
 from nasbench1shot1.experiments.claims.evidence import Records
 from nasbench1shot1.experiments.claims.verdicts import UNDECIDED
 from nasbench1shot1.experiments.comparison.accuracies import compare_accuracies
+from nasbench1shot1.experiments.correlation import recomputed
+from nasbench1shot1.experiments.correlation.truth import true_errors
 from nasbench1shot1.experiments.reproduction.figure_jobs import open_figure
 from nasbench1shot1.experiments.reproduction.figures.catalogue import FIGURES
 from nasbench1shot1.experiments.reproduction.figures.nasbench201 import (
@@ -175,8 +177,15 @@ def test_table_7_ranks_the_searches_with_both_statistics(searched):
     true = table.query([space[int(n)] for n in scores.numbers], dataset="cifar10-valid").validation_accuracy
     assert found[defined]["error"] == pytest.approx(np.corrcoef(1 - scores.errors, true)[0, 1])
 
+    def without_validation(*arguments):
+        return [truth for truth in true_errors(*arguments) if truth.split == "test"]
+
     with Records([packed.parent]) as records:
         (result,) = judged(selected(["201-table7"]), records)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(recomputed, "true_errors", without_validation)
+            (undefined,) = judged(selected(["201-table7"]), records)
+    assert undefined.rows[1].value_text == "undefined" and undefined.rows[1].verdict == UNDECIDED
     setn, gdas = result.rows
     assert (setn.value, gdas.n, gdas.verdict, gdas.published) == (None, "2 seeds", UNDECIDED, "0.8141")
     assert gdas.value is not None and gdas.value.value == pytest.approx(own.loc["osva-train", "mean"], nan_ok=True)
