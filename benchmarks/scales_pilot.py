@@ -250,7 +250,7 @@ def draw(collected, space, path):
         legend[MEAN_LABEL] = MEAN_LOOK
         settings_text = ", ".join(f"{place + 1}: {name}" for place, name in enumerate(trained))
         sources = f"ρ: only measured errors; regrets: partly predicted; table {collected['tables'][space]}"
-        caption = f"{settings_text}\n{sources}\nregrets up to {CROWDED} % are not numbered"
+        caption = f"{settings_text}\n{sources}\npoints with regrets up to {CROWDED} % are not numbered"
         shown = f"{describe_band(None, numbers)}; points without a bar: 1 seed"
         drawn = canvas.finish(f"What a minute of a search buys, {space}", caption, legend=legend, band=shown)
         save_figure(drawn, path, data=False)

@@ -165,6 +165,7 @@ def _packing_afterwards(
     """Write the records of the finished jobs to `target` at the end, even if the results cannot be drawn.
 
     Raises UserError if the records cannot be written; it states both reasons if the results cannot be drawn, either.
+    After Ctrl-C, KeyboardInterrupt is raised in any case.
     """
     drawing: BaseException | None = None
     try:
@@ -179,6 +180,8 @@ def _packing_afterwards(
             except UserError as error:
                 if isinstance(drawing, UserError):
                     raise UserError(f"{quote(drawing)}; and {quote(error)}") from error
+                if isinstance(drawing, KeyboardInterrupt):
+                    raise drawing  # noqa: B904  # the records can be written when the stopped command is repeated
                 raise
             line_printer(console)(f"Records of {packed}: {target}")
 

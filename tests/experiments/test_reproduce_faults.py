@@ -7,6 +7,7 @@ import tempfile
 from concurrent.futures import Future
 from pathlib import Path
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 from made_records import read_packed_files, write_packed
@@ -94,6 +95,15 @@ def test_ctrl_c_after_the_runs_says_where_they_are(step, finished, tmp_path, mon
     call(out, pack=tmp_path / "records.tar.xz")
     assert files(out) == files(finished)
     assert (tmp_path / "records.tar.xz").read_bytes() == (finished.parent / "records.tar.xz").read_bytes()
+
+
+def test_ctrl_c_counts_more_than_records_that_cannot_be_written(finished, tmp_path, monkeypatch):
+    out = without_pictures(finished, tmp_path / "out")
+    monkeypatch.setattr(reproducing, "save_figure", Mock(side_effect=KeyboardInterrupt))
+    monkeypatch.setattr(reproducing, "write_records", Mock(side_effect=UserError("no space")))
+    with pytest.raises(KeyboardInterrupt) as stopped:
+        call(out, pack=tmp_path / "records.tar.xz")
+    assert str(out) in str(stopped.value)
 
 
 def test_a_figure_that_cannot_be_drawn_leaves_no_files(finished, tmp_path):
