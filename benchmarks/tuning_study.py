@@ -111,9 +111,10 @@ def describe(groups):
             if len(both) > 4:
                 rho = spearmanr(both[low], both[high]).statistic
                 print(f"  losses after {low} and {high} epochs: Spearman {rho:.2f}, n {len(both)}")
-        for name in studies[0].config_space:
-            rho = spearmanr(frame[name], frame["loss"], nan_policy="omit").statistic
-            print(f"  {name} and loss: Spearman {rho:.2f}")
+        for budget, own in frame.groupby("budget"):  # losses of different budgets are not comparable
+            for name in studies[0].config_space:
+                rho = spearmanr(own[name], own["loss"], nan_policy="omit").statistic
+                print(f"  {name} and loss after {budget} epochs: Spearman {rho:.2f}, n {len(own)}")
 
 
 def describe_each(studies):

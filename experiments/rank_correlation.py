@@ -11,7 +11,7 @@ _RELATIVE_ROUNDING = 1e-12  # below about 1e-13, scipy warns that Pearson's r is
 def spearman(a: Floats, b: Floats) -> float:
     """Return Spearman's ρ of two (N,) vectors: Pearson's r of their mid-ranks; NaN if a vector is constant.
 
-    `scipy.stats.spearmanr` returns the same number, but takes five times as long, because it also computes a p-value.
+    `scipy.stats.spearmanr` returns the same number, but takes longer, because it also computes a p-value.
     """
     from scipy.stats import rankdata
 
