@@ -30,7 +30,7 @@ import nasbench1shot1 as nb
 from nasbench1shot1.display.axes import save_figure
 from nasbench1shot1.display.canvas import Canvas
 from nasbench1shot1.display.colours import curve_styles
-from nasbench1shot1.display.curves import band, describe_band
+from nasbench1shot1.display.curves import describe_band, pool_values
 from nasbench1shot1.one_shot_search.regret_curve import MEAN_LABEL, MEAN_LOOK, draw_mean_regret
 
 TRAVEL = 3.1  # steps × rate of Λ at full scale: 50 epochs of 209 steps at 3e-4
@@ -159,7 +159,7 @@ def collect(folder):
 
 
 def interval(values, factor=1.0):
-    """Return in words a mean with its 95 % bootstrap interval, or with the range of few seeds."""
+    """Return in words a mean with its 95 % confidence interval, or with the range of few seeds."""
     if len(values) < 2:
         return f"{factor * values[0]:.2f}" if values else "–"
     return "{:.2f} [{:.2f}, {:.2f}]".format(*mean_and_interval(values, factor))
@@ -277,10 +277,12 @@ def of_setting(runs, space, setting, method):
 
 
 def mean_and_interval(values, factor=1.0):
-    """Return a mean, and the ends of its 95 % bootstrap interval, or of the range of few seeds."""
-    values = factor * np.asarray(values)
-    low, high = band(values[:, None], "ci")
-    return values.mean(), low[0], high[0]
+    """Return a mean, and the ends of its 95 % confidence interval, or of the range of few seeds.
+
+    Regrets, which are given as fractions with the factor 100, have an interval that is cut at 0.
+    """
+    curve = pool_values([0], factor * np.asarray(values)[:, None], lowest=0 if factor == 100 else None)
+    return curve.centre[0], curve.low[0], curve.high[0]
 
 
 def main():

@@ -17,8 +17,7 @@ import numpy as np
 
 import nasbench1shot1 as nb
 from nasbench1shot1.display.colours import curve_styles
-from nasbench1shot1.display.curves import Trace, draw_curve, draw_level, pool
-from nasbench1shot1.ground.bootstrap import draw_resamples, percentile_interval
+from nasbench1shot1.display.curves import Trace, describe_band, draw_curve, draw_level, pool, pool_values
 
 ONE_SHOT, BLACK_BOX = ("tas", "fbnetv2", "tunas"), ("random", "reinforce")
 BOUNDS = {"free": "no bound", "half": "at most half of the largest network's FLOPs"}
@@ -66,11 +65,9 @@ def collect(folder):
 
 
 def interval(values):
-    """Return a mean with its 95 % bootstrap interval, in %."""
-    values = 100 * np.asarray(values)
-    means = [values[rows].mean() for rows in draw_resamples(len(values), 10_000, np.random.default_rng(0))]
-    low, high = percentile_interval(means)
-    return f"{values.mean():.2f} [{low:.2f}, {high:.2f}]"
+    """Return a mean with its 95 % confidence interval, cut at 0, in %."""
+    curve = pool_values([0], 100 * np.asarray(values)[:, None])
+    return f"{curve.centre[0]:.2f} [{curve.low[0]:.2f}, {curve.high[0]:.2f}]"
 
 
 def baseline_regrets(network, bound):
@@ -127,7 +124,7 @@ def draw(collected, path):
             kind = "One-shot searches" if methods is ONE_SHOT else "Black-box searches on test accuracy"
             axes.set_title(f"{kind}:\n{words}", fontsize=8)
             axes.set_xlabel("epoch" if methods is ONE_SHOT else "evaluated architectures")
-            axes.legend(fontsize=7, title="mean and 95 % confidence interval (bootstrap)", title_fontsize=7)
+            axes.legend(fontsize=7, title=describe_band("ci"), title_fontsize=7)
         panels[0].set_ylabel("test regret on CIFAR-10 (%)")
     rows[0][0].set_ylim(0, 4)
     figure.savefig(path, dpi=110)

@@ -99,8 +99,7 @@ def draw_regret(
         ax: the axes to draw on; for searches, also a pair of axes, for the regret and the one-shot validation error,
             one above the other (`plt.subplots(2, sharex=True)[1]`) or side by side. Default: the axes of a new figure
             that is not registered with pyplot.
-        spread: what bands show: "ci" (default, the 95 % confidence interval by bootstrap), "std", "quartiles" or
-            "range".
+        spread: what bands show: "ci" (default, the 95 % confidence interval), "std", "quartiles" or "range".
         colors: the colour of the test regret, a colour per curve, or colours by label, by the name of the optimizer, or
             for "validation". Default: the optimizer's colour, and black for the validation regret.
         labels: the label of the test regret, or a label per curve.

@@ -6,15 +6,14 @@ from collections.abc import Iterator, Sequence
 from rich.console import Console
 from rich.table import Table as Screen
 
-from nasbench1shot1.display import curves
 from nasbench1shot1.experiments.claims.claim import PAPERS, Result, Row
 from nasbench1shot1.experiments.claims.verdicts import (
     FEWEST_SEARCHES,
     FEWEST_SEEDS,
     REPRODUCED,
-    RESAMPLES,
     VERDICTS,
 )
+from nasbench1shot1.ground.intervals import FEWEST_FOR_INTERVAL
 from nasbench1shot1.ground.text import counted, print_table
 
 INTRODUCTION = f"""\
@@ -52,12 +51,10 @@ The tables below have a row for each part of a claim and each setting. The rules
 - *A number* is confirmed if our 95 % interval includes it, after rounding, and refuted otherwise. If the published
   number is a mean over runs, its standard error is taken into account, too. "Confirmed" means that our value and the
   published one agree within their errors, not that they are equal: agreement within a wide interval is weak evidence.
-- *Intervals* are percentile bootstrap intervals over seeds, searches or architectures unless stated otherwise. With
-  fewer than {curves.FEWEST_FOR_INTERVAL} values, the tables show a range instead
-  ([why](compare.md#lines-and-bands)), which neither confirms nor refutes a claim. Intervals over seeds and searches use
-  {RESAMPLES:,} resamples. Tables and pictures on other pages use {curves.RESAMPLES:,} resamples, so the ends of their
-  intervals can differ slightly. Intervals are not corrected for the number of comparisons. With few values, they are
-  too narrow ([by how much](compare.md#lines-and-bands)).
+- *Intervals* of means over seeds or searches are Student's t intervals, those of differences of such means are Welch's
+  t intervals, and those over architectures are percentile bootstrap intervals, unless stated otherwise. With fewer than
+  {FEWEST_FOR_INTERVAL} seeds or searches, the tables show a range instead, which neither confirms nor refutes a claim.
+  Intervals are not corrected for the number of comparisons. See [how often they are right](compare.md#lines-and-bands).
 - *If a part has several rows*, the row whose setting is closest to the paper's decides. Of equally close rows, the
   first one without predicted values decides, or else the first one.
 - **The size of a run limits what it can show.** One-shot searches with fewer than {FEWEST_SEEDS} seeds, and black-box

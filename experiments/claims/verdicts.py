@@ -17,14 +17,13 @@ runs observed single trainings, can also confirm, but not refute.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nasbench1shot1.display.curves import FEWEST_FOR_INTERVAL, SEED, bootstrap
-from nasbench1shot1.ground.bootstrap import TAIL, all_resamples, percentile_interval
+from nasbench1shot1.ground.bootstrap import TAIL
+from nasbench1shot1.ground.intervals import FEWEST_FOR_INTERVAL, difference_interval, mean_interval
 
 Floats = NDArray[np.float64]
 Verdict = Literal["reproduced", "not reproduced", "undecided at this scale", "needs full scale"]
@@ -40,15 +39,13 @@ FEWEST_SEEDS, FEWEST_SEARCHES = 10, 100
 """Smallest number of one-shot searches, and of black-box searches, that decide anything."""
 NORMAL = 1.96
 """Half the width of a 95 % interval in standard errors."""
-RESAMPLES = 10_000
-"""More than for tables and pictures, because an end that is close to a claimed value can decide a verdict."""
 
 
 class Interval(NamedTuple):
     """A value with its 95 % confidence interval. Both ends are NaN if the value is exact or has no interval.
 
     With `is_range`, the ends are the smallest and the largest value, because there are too few for an interval
-    (`display.curves.FEWEST_FOR_INTERVAL`).
+    (`ground.intervals.FEWEST_FOR_INTERVAL`).
     """
 
     value: float
@@ -185,18 +182,18 @@ def share_of(hits: int, n: int) -> Interval:
 
 
 def mean_of(values: Floats) -> Interval:
-    """Return a mean with its 95 % bootstrap interval, or with the range of few values; one value has neither."""
+    """Return a mean with Student's 95 % interval, or with the range of few values; one value has neither."""
     value = float(values.mean())
     if len(values) < 2:
         return Interval(value)
     if len(values) < FEWEST_FOR_INTERVAL:
         return Interval(value, float(values.min()), float(values.max()), is_range=True)
-    low, high = bootstrap(values[:, None], resamples=RESAMPLES)
-    return Interval(value, float(low[0]), float(high[0]))
+    low, high = mean_interval(values)
+    return Interval(value, float(low), float(high))
 
 
 def difference_of(a: Floats, b: Floats) -> Interval:
-    """Return mean(b) - mean(a) with its 95 % bootstrap interval; both groups are resampled independently.
+    """Return mean(b) - mean(a) of independent groups with Welch's 95 % interval.
 
     If one of the groups has few values, the ends are the range of the differences of their values.
     """
@@ -205,13 +202,4 @@ def difference_of(a: Floats, b: Floats) -> Interval:
         return Interval(value)
     if min(len(a), len(b)) < FEWEST_FOR_INTERVAL:
         return Interval(value, float(b.min() - a.max()), float(b.max() - a.min()), is_range=True)
-    of_a, of_b = (values[drawn].mean(axis=1) for values, drawn in zip((a, b), _resamples(len(a), len(b)), strict=True))
-    low, high = percentile_interval(of_b - of_a)
-    return Interval(value, float(low), float(high))
-
-
-@lru_cache(maxsize=4)
-def _resamples(*sizes: int) -> list[NDArray[np.integer[Any]]]:
-    """Return `RESAMPLES` resamples of independent groups of these sizes. Most calls are for the same pair of sizes."""
-    rng = np.random.default_rng(SEED)
-    return [all_resamples(n, RESAMPLES, rng).astype(np.min_scalar_type(n)) for n in sizes]
+    return Interval(value, *difference_interval(a, b))

@@ -64,8 +64,8 @@ def compare(
             the tasks. Default: the axes of a new figure with a caption.
         table: table on which all architectures are scored, or its folder or name. Default: the recorded regrets.
         allow_module: a module that may be imported because the config.json of a run names it.
-        spread: what the bands show: "ci" (default, the 95 % confidence interval of the mean by bootstrap), "std",
-            "quartiles" or "range".
+        spread: what the bands show: "ci" (default, the 95 % confidence interval of the mean), "std", "quartiles"
+            or "range".
         colors: colours by label or optimizer, or one per run. Default: the methods' colours.
         style: "screen" (default), "paper" (without title and caption, as wide as a column or a page), "dark", an
             `nb.FigureStyle`, or settings of matplotlib (docs/figures.md).

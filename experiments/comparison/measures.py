@@ -11,7 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from nasbench1shot1.display.curves import FEWEST_FOR_INTERVAL, RANGE, Statistic, Trace, band, span
+from nasbench1shot1.display.curves import RANGE, Statistic, Trace, band, span
+from nasbench1shot1.ground.intervals import FEWEST_FOR_INTERVAL
 
 Floats = NDArray[np.float64]
 STATISTICS: tuple[Statistic, ...] = ("mean", "median")
@@ -78,8 +79,8 @@ def _average(trace: Trace, start: float, end: float, whole: bool, log: bool) -> 
 def summarise(values: Floats) -> list[dict[str, float]]:
     """Return mean, standard deviation, median and intervals of each measure, by the keys of `SUMMARY`.
 
-    The intervals equal the bands in figures (`display.curves.band`), and are NaN for a single run: the 95 % confidence
-    interval, or the range of fewer than `FEWEST_FOR_INTERVAL` runs.
+    The intervals equal the bands in figures (`display.curves.pool`), and are NaN for a single run: the 95 % confidence
+    interval, cut at 0, or the range of fewer than `FEWEST_FOR_INTERVAL` runs.
 
     Args:
         values: shape (runs, measures). Unknown values are NaN and are left out.
@@ -98,7 +99,8 @@ def _summaries(values: Floats) -> list[dict[str, float]]:
         found |= {"mean": values.mean(axis=0), "median": np.median(values, axis=0)}
     if runs > 1:
         found["std"] = values.std(axis=0, ddof=1)
-        found["low"], found["high"] = band(values, "ci", "mean")
+        low, found["high"] = band(values, "ci", "mean")
+        found["low"] = np.maximum(low, 0)
         found["median_low"], found["median_high"] = band(values, "ci", "median")
     return [{name: float(found[name][number]) for name in SUMMARY} for number in range(measures)]
 

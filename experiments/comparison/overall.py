@@ -13,10 +13,10 @@ import numpy as np
 import pandas
 from numpy.typing import NDArray
 
-from nasbench1shot1.display.curves import FEWEST_FOR_INTERVAL, RESAMPLES, SEED
 from nasbench1shot1.experiments.comparison.rank_tests import SIGNIFICANT
 from nasbench1shot1.ground.bootstrap import count_in_resamples, percentile_interval
 from nasbench1shot1.ground.errors import InvalidInputError
+from nasbench1shot1.ground.intervals import FEWEST_FOR_INTERVAL
 from nasbench1shot1.ground.text import counted
 
 Floats = NDArray[np.float64]
@@ -24,6 +24,8 @@ FEWEST_TASKS, FEWEST_METHODS = 5, 3
 """Minimum numbers of tasks and methods of a test of average ranks."""
 PROFILE_POINTS = 200
 """Number of thresholds of a performance profile."""
+RESAMPLES, SEED = 1000, 0
+"""Resamples of the runs for the intervals of a profile, and the seed of their generator."""
 
 
 @dataclass(frozen=True, eq=False)

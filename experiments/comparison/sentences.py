@@ -6,11 +6,12 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 import numpy as np
 
 from nasbench1shot1.display.colours import MOST_BANDS
-from nasbench1shot1.display.curves import FEWEST_FOR_INTERVAL, RESAMPLES, Pooled, describe_band, span
+from nasbench1shot1.display.curves import Pooled, describe_band, span
 from nasbench1shot1.experiments.comparison.entries import CLOCKS, EPOCHS, SIMULATED_TIME, Entry
 from nasbench1shot1.experiments.comparison.rank_tests import FEWEST
 from nasbench1shot1.experiments.comparison.statistics import END, Comparison, Test, sources_text
 from nasbench1shot1.ground.errors import in_words
+from nasbench1shot1.ground.intervals import FEWEST_FOR_INTERVAL
 from nasbench1shot1.ground.text import counted, percent
 from nasbench1shot1.tables.references import PRESENT
 
@@ -18,7 +19,7 @@ TEST_WORDS: dict[Test, str] = {
     "Wilcoxon": "two-sided Wilcoxon signed-rank tests of matched seeds",
     "Mann–Whitney": "two-sided Mann–Whitney U tests",
 }
-INTERVALS = f"95 % confidence intervals by the percentile bootstrap ({RESAMPLES:,} resamples of the runs)"
+INTERVALS = "95 % confidence intervals (of means: Student's t; of medians: order statistics)"
 NO_BANDS = f"Lines: means over n runs; bands are omitted if there are more than {counted(MOST_BANDS, 'curve')}."
 NARROW = 0.01
 """Share of the longest curve below which a sentence says that the range of anytime regrets is short."""
@@ -231,7 +232,7 @@ def brackets_text(tasks: Mapping[str, Comparison]) -> str:
         return "No method has several results: no intervals."
     if not enough:
         return f"Brackets: minimum and maximum ({FEW})."
-    return f"Brackets: 95 % bootstrap confidence intervals{f'; of {FEW}: minimum and maximum' if few else ''}."
+    return f"Brackets: {INTERVALS}{f'; of {FEW}: minimum and maximum' if few else ''}."
 
 
 def statistics_text(tasks: Mapping[str, Comparison]) -> str:
@@ -240,7 +241,7 @@ def statistics_text(tasks: Mapping[str, Comparison]) -> str:
     if not few and not enough:
         return "No method has several results, so there are no intervals."
     if not enough:
-        shown = f"minimum and maximum, because {FEW} do not allow a 95 % confidence interval by the bootstrap"
+        shown = f"minimum and maximum instead of 95 % confidence intervals, because all methods have {FEW}"
     else:
         shown = f"{INTERVALS}{f', or with the range of {FEW}' if few else ''}"
     return " ".join([f"Tables show means and medians with {shown}.", *texts_per_task(tasks, _figures_texts)])

@@ -53,8 +53,8 @@ def write_report_page(
         labels: one label per run. Default: the names of the optimizers.
         table: table on which all architectures are scored, by name or folder. Default: the recorded regrets.
         reference: reference of the regrets on this table. Default: each run's option.
-        spread: what the bands show: "ci" (default, the 95 % confidence interval of the mean by bootstrap), "std",
-            "quartiles" or "range".
+        spread: what the bands show: "ci" (default, the 95 % confidence interval of the mean), "std", "quartiles"
+            or "range".
         mark: networks whose test regret is a horizontal line, as in `nb.compare`.
         allow_module: a module that may be imported because the config.json of a run names it.
         watch: if runs are in progress, write the page again after this number of seconds until all of them are

@@ -85,8 +85,8 @@ class BlackBoxConfig(PictureOptions, BoundOptions):
     """Reference of the regret. present: the best network in the table, even if the table lacks part of the space.
     Default: the best network of the space, whose networks must all be in the table."""
     spread: Spread | None = None
-    """What the band over the searches shows. ci: 95 % confidence interval of the mean (bootstrap), or the
-    range of fewer than six searches; std: standard deviation. Default: ci."""
+    """What the band over the searches shows. ci: 95 % confidence interval of the mean, or the range of
+    fewer than six searches; std: standard deviation. Default: ci."""
 
 
 RESERVED = frozenset(

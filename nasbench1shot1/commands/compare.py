@@ -54,7 +54,7 @@ class Compare:
     pictures: PictureOptions = USUAL_PICTURES
     """How the figure looks."""
     spread: Spread = "ci"
-    """What the bands show. ci: 95 % confidence interval of the mean (bootstrap), or the range of fewer than six runs;
+    """What the bands show. ci: 95 % confidence interval of the mean, or the range of fewer than six runs;
     std: standard deviation."""
 
     def run(self) -> None:

@@ -68,8 +68,8 @@ class Report:
     pictures: PictureOptions = USUAL_PICTURES
     """How the pictures look."""
     spread: Spread = "ci"
-    """What the bands of several runs show. ci: 95 % confidence interval of the mean (bootstrap), or the range of fewer
-    than six runs; std: standard deviation."""
+    """What the bands of several runs show. ci: 95 % confidence interval of the mean, or the range of fewer than
+    six runs; std: standard deviation."""
     html: Annotated[Path | None, Form("FILE")] = None
     """Write one HTML file, which opens without a network: curves, cells and Λ over the epochs, tables, options and
     commands."""

@@ -116,7 +116,7 @@ class Reproduce:
     pictures: PictureOptions = USUAL_PICTURES
     """How the picture looks."""
     spread: Spread | None = None
-    """What the bands show. ci: 95 % confidence interval (bootstrap), or the range of fewer than six runs; std: standard
+    """What the bands show. ci: 95 % confidence interval, or the range of fewer than six runs; std: standard
     deviation. Does not apply to figure16, figure17, nas201-figure6 and nats-table4. Default: ci."""
     options: FigureOptions = USUAL_OPTIONS
     """The options of all runs."""

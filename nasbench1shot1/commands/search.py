@@ -94,8 +94,8 @@ class Search(Generic[Own]):
     seeds: Seeds | None = None
     """Seeds of several runs, as 0-5 or 1,3,8; the picture shows mean and spread."""
     spread: Spread | None = None
-    """With --seeds: what the bands of the picture show. ci: 95 % confidence interval of the mean (bootstrap), or the
-    range of fewer than six seeds; std: standard deviation. Default: ci."""
+    """With --seeds: what the bands of the picture show. ci: 95 % confidence interval of the mean, or the range of
+    fewer than six seeds; std: standard deviation. Default: ci."""
     dry_run: bool = False
     """Print steps, FLOPs, memory, disk and expected hours, and stop; official images may be missing."""
     expected: GPUOptions = USUAL_GPUS

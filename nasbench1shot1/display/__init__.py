@@ -5,8 +5,7 @@ This is the only room that imports matplotlib. Other rooms import the names of i
 
 - `curves`: from runs to a curve. `Trace` is what one run recorded over epochs, evaluations or seconds. `pool` puts many
   traces on a common axis and returns a `Pooled` curve: mean or median, and a band. `draw_curve` draws it, and
-  `describe_band` names the band in legends and captions. The default band is the 95 % confidence interval of the mean,
-  a percentile bootstrap.
+  `describe_band` names the band in legends and captions. The default band is the 95 % confidence interval of the mean.
 - `colours`: colour, line style and marker of every method, equal in all figures; rows of panels for many methods.
 - `canvas`: `Canvas` is a new figure with panels, a title above, a legend and a caption below, in one of two styles:
   "screen" or "paper" (no title or caption inside the picture, width of a column, embedded fonts).

@@ -2,33 +2,30 @@
 
 Every picture, table and file of the package pools runs here. Each run is a `Trace`: values over epochs, evaluations or
 seconds. `pool` puts the traces on a common axis. The curve is their mean or median. The default band is the 95 %
-confidence interval of this statistic by the percentile bootstrap (Efron 1979) with `RESAMPLES` resamples of runs. Fewer
-than `FEWEST_FOR_INTERVAL` runs have no such interval: their band is the range of their values, and is called so.
+confidence interval of this statistic (`ground.intervals`). Fewer than `FEWEST_FOR_INTERVAL` runs have no such interval:
+their band is the range of their values, and is called so.
 """
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nasbench1shot1.display.colours import in_legend
 from nasbench1shot1.display.data import note_drawn
 from nasbench1shot1.display.style import Spread, band_opacity, tone, tones
-from nasbench1shot1.ground.bootstrap import all_resamples, count_in_resamples, percentile_interval
 from nasbench1shot1.ground.errors import InvalidInputError, unknown_name
+from nasbench1shot1.ground.intervals import FEWEST_FOR_INTERVAL, Floats, mean_interval, median_interval
 from nasbench1shot1.ground.text import counted_range
 
 if TYPE_CHECKING:
     import pandas
     from matplotlib.axes import Axes
 
-Floats = NDArray[np.float64]
 Statistic = Literal["mean", "median"]
 SPREADS: dict[Spread, str] = {
-    "ci": "95 % confidence interval (bootstrap)",
+    "ci": "95 % confidence interval",
     "std": "± standard deviation",
     "quartiles": "25 % to 75 % quantiles",
     "range": "minimum to maximum",
@@ -36,14 +33,6 @@ SPREADS: dict[Spread, str] = {
 """The bands in words."""
 RANGE = "range"
 """The band of a few runs in words, where others have a confidence interval."""
-FEWEST_FOR_INTERVAL = 6
-"""Minimum number of runs of a confidence interval, here and in tables.
-
-A bootstrap interval lies within the range of the N values. The range contains the median of the distribution with the
-probability 1 - 2^(1 - N), which exceeds 95 % only from six runs on. With two runs, for example, it is 50 %.
-"""
-RESAMPLES, SEED = 1000, 0
-"""Resamples of confidence intervals, and the seed of their generator: equal runs give equal pictures."""
 MOST_POINTS = 1_000
 """Maximum number of points of a curve. Curves with more changes are sampled evenly on a logarithmic axis."""
 MOST_MARKERS = 12
@@ -276,46 +265,8 @@ def band(values: Floats, spread: Spread, statistic: Statistic = "mean") -> tuple
     if spread == "std":
         centre, deviation = getattr(np, statistic)(values, axis=0), _deviation(values)
         return centre - deviation, centre + deviation
-    return bootstrap(values, statistic)
-
-
-def bootstrap(
-    values: Floats,
-    statistic: Statistic = "mean",
-    *,
-    resamples: int = RESAMPLES,
-    rng: np.random.Generator | None = None,
-) -> tuple[Floats, Floats]:
-    """Return the 95 % percentile-bootstrap confidence interval of the mean or median, each edge of shape (T,).
-
-    All positions use the same resamples, so that the band is as smooth as the curve. With the same generator, the
-    interval of the mean equals that of `scipy.stats.bootstrap`. That of the median does so for ascending values,
-    because the median of a resample is looked up in the sorted values.
-
-    Args:
-        values: values of N runs at T positions, shape (N, T).
-        statistic: "mean" or "median".
-        resamples: number of resamples of the runs.
-        rng: generator of the resamples. Default: a generator with the fixed seed `SEED`.
-    """
-    runs = len(values)
-    if statistic == "mean":
-        counts = _counts(runs, resamples) if rng is None else count_in_resamples(runs, resamples, rng)
-        found = counts.astype(np.float64) @ values / runs
-    else:  # of ascending values, the median of a resample is at the median of its ascending indices
-        rng = np.random.default_rng(SEED) if rng is None else rng
-        ascending, order = np.sort(values, axis=0), np.sort(all_resamples(runs, resamples, rng), axis=1)
-        found = (ascending[order[:, (runs - 1) // 2]] + ascending[order[:, runs // 2]]) / 2
-        found[:, np.isnan(values).any(axis=0)] = np.nan
-    low, high = percentile_interval(found)
-    # Rounding must not put the interval outside of the values.
-    return _around(values, statistic, np.maximum(low, values.min(axis=0)), np.minimum(high, values.max(axis=0)))
-
-
-@lru_cache(maxsize=4)
-def _counts(runs: int, resamples: int) -> NDArray[np.unsignedinteger[Any]]:
-    """Return `count_in_resamples` with the fixed seed; all curves of equally many runs share the result."""
-    return count_in_resamples(runs, resamples, np.random.default_rng(SEED)).astype(np.min_scalar_type(runs))
+    low, high = (mean_interval if statistic == "mean" else median_interval)(values)
+    return _around(values, statistic, low, high)
 
 
 def _around(values: Floats, statistic: Statistic, low: Floats, high: Floats) -> tuple[Floats, Floats]:
@@ -343,7 +294,7 @@ def describe_band(
     statistic: Statistic = "mean",
     is_cut: bool = False,
 ) -> str:
-    """Return what a curve and its band show, such as "mean and 95 % confidence interval (bootstrap), 7 seeds".
+    """Return what a curve and its band show, such as "mean and 95 % confidence interval, 7 seeds".
 
     Args:
         spread: what the band shows.
@@ -375,7 +326,7 @@ def spread_words(spread: Spread | None, runs: Collection[int] = ()) -> str:
     few = [number for number in several if number < FEWEST_FOR_INTERVAL]
     if name != "ci" or not few:
         return SPREADS[name]
-    return RANGE if len(few) == len(several) else SPREADS[name].replace(")", f"; n < {FEWEST_FOR_INTERVAL}: {RANGE})")
+    return RANGE if len(few) == len(several) else f"{SPREADS[name]} (n < {FEWEST_FOR_INTERVAL}: {RANGE})"
 
 
 def log_floor(curves: Iterable[Banded]) -> float:

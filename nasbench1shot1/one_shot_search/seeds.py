@@ -84,8 +84,8 @@ def search_seeds(
             `callbacks`. By default, they run in this process. Results depend on `threads`, not on the number of
             workers; but at full scale on a CPU, the default of `threads` is the number of cores divided by the number
             of parallel searches.
-        spread: what the bands of the picture show: "ci" (default, the 95 % confidence interval of the mean by
-            bootstrap), "std", "quartiles" or "range".
+        spread: what the bands of the picture show: "ci" (default, the 95 % confidence interval of the mean),
+            "std", "quartiles" or "range".
 
     Returns:
         The group, a sequence of the finished runs in the order of the seeds.

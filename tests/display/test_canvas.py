@@ -26,9 +26,7 @@ def drawn(style: str, columns: int = 1, methods: int = 5) -> Canvas:
             for name, look in zip(list(METHODS)[:methods], curve_styles(list(METHODS)[:methods]), strict=True):
                 axes.plot([0, 1], [0, 1], label=f"{name}, measured on all data sets", **look)
             axes.set_xlabel("search epoch")
-        canvas.finish(
-            LONG, LONG * 2, legend=True, legend_title="mean and 95 % confidence interval (bootstrap), 5 seeds"
-        )
+        canvas.finish(LONG, LONG * 2, legend=True, legend_title="mean and 95 % confidence interval, 5 seeds")
     return canvas
 
 
@@ -58,9 +56,9 @@ def test_nothing_is_cut_off_or_overlaps(style, columns):
 
 
 def test_labels_are_wrapped_into_lines_of_similar_lengths():
-    text = "mean and 95 % confidence interval (bootstrap), 8 searches"
+    text = "mean and 95 % confidence interval (n < 6: range), 8 searches"
     greedy, even = wrapped(text, 3, 8), evenly_wrapped(text, 3, 8)
-    assert greedy.endswith("8\nsearches") and even == "mean and 95 % confidence\ninterval (bootstrap), 8 searches"
+    assert greedy.endswith("8\nsearches") and even == "mean and 95 % confidence\ninterval (n < 6: range), 8 searches"
     assert evenly_wrapped(text, 20, 8) == text
     assert "n = 15,625" in evenly_wrapped("ImageNet16-120: n = 15,625, 13 on the front", 1.5, 8)
     assert all(text_width(line, 8) <= 1 for line in evenly_wrapped(text, 1, 8).split("\n"))
@@ -81,7 +79,7 @@ def test_the_paper_style_has_the_width_of_a_column_and_no_texts_around_the_panel
         assert figure.get_figwidth() == width
         assert (figure.get_suptitle(), figure.get_supxlabel()) == ("", "")
         assert (figure.title, figure.caption) == (LONG, LONG * 2)
-        assert "bootstrap" in figure.legends[0].get_title().get_text()
+        assert "confidence" in figure.legends[0].get_title().get_text()
     assert drawn("screen").figure.get_suptitle().replace("\n", " ").strip() == LONG.strip()
 
 

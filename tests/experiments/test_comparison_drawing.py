@@ -51,7 +51,7 @@ def test_compare_draws_on_given_axes_and_returns_them(folder):
 def test_the_figure_explains_its_bands_and_names_unfinished_runs(folder):
     found = compare_runs([folder / name for name in ("seeds", "random", "stopped")], ["a", "b", "c"])
     text = caption(found)
-    assert "Lines and bands: mean and 95 % confidence interval (bootstrap; n < 6: range) over n runs." in text
+    assert "Lines and bands: mean and 95 % confidence interval (n < 6: range) over n runs." in text
     assert "Unfinished runs, shown as far as recorded: c (1 of 4 epochs)." in text
     assert (
         f"table {found.facts.table} (final regrets: " in text and "; along the curves of searches: predicted)." in text

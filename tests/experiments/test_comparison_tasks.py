@@ -125,7 +125,7 @@ def test_texts_of_tasks_with_different_numbers_of_runs_apply_to_all_of_them(fold
     few = [make.black_box(tmp_path / method, method, repeats=3).folder for method in METHODS[:2]]
     found = compare_tasks([*few, *(folder / f"{method}-nb101-5v" for method in METHODS[:2])], over="evaluations")
     figure = found.plot()[0].figure
-    kinds = "mean and 95 % confidence interval (bootstrap; n < 6: range)"
+    kinds = "mean and 95 % confidence interval (n < 6: range)"
     assert figure.legends[0].get_title().get_text().replace("\n", " ") == kinds
     assert "\ns1: Lines and bands: mean and range over n runs.\n" in figure.caption
     assert "\ns1: No rank tests: " in figure.caption and "\nnb101-5v: Rank tests: " in figure.caption
@@ -330,7 +330,7 @@ def test_caption_and_methods_name_table_reference_clock_n_statistic_test_and_cor
             "the number of trainings",
             "n = 12",
             "Holm",
-            "bootstrap",
+            "Student's t",
         ):
             assert part in text, part
         assert "Wilcoxon signed-rank" in text and "Anytime: area under the curve from training 1" in text

@@ -188,7 +188,7 @@ def test_the_picture_of_more_accuracies_than_bands_says_that_curves_are_means(tm
 
 @pytest.mark.parametrize(
     ("spread", "words"),
-    [(None, "mean and 95 % confidence interval (bootstrap)"), ("std", "mean ± standard deviation")],
+    [(None, "mean and 95 % confidence interval"), ("std", "mean ± standard deviation")],
 )
 def test_the_text_for_a_paper_describes_the_bands_of_the_figures(spread, words, tmp_path):
     groups = [
@@ -217,7 +217,12 @@ def test_every_text_calls_the_range_of_few_runs_a_range(tmp_path):
     none = "No method has several results"
     cases = (
         ([few, one], "mean and range", "Brackets: minimum and maximum (fewer than 6 runs)", "with minimum and maximum"),
-        ([enough], "mean and 95 % confidence interval (bootstrap)", "Brackets: 95 %", "(1,000 resamples of the runs)."),
+        (
+            [enough],
+            "mean and 95 % confidence interval",
+            "Brackets: 95 %",
+            "(of means: Student's t; of medians: order statistics).",
+        ),
         ([few, enough], "n < 6: range", "of fewer than 6 runs: minimum", "or with the range of fewer than 6 runs."),
         ([one], "", f"{none}: no intervals.", f"{none}, so there are no intervals."),
     )
