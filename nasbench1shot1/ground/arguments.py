@@ -10,6 +10,8 @@ from nasbench1shot1.ground.errors import InvalidInputError, shorten
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
+LARGEST_SIZES = {"classes": 10**6, "side": 2**16}
+"""Largest values of sizes whose multiples are counted in 64 bits. What else a network needs is limited by memory."""
 
 
 def check_rng(rng: object) -> None:
@@ -35,9 +37,14 @@ def whole_number(name: str, value: Any, wanted: str) -> int:
 
 
 def positive_number(name: str, value: Any) -> int:
-    """Return an integer of at least 1, Python's or numpy's, as an int; raises InvalidInputError for anything else."""
+    """Return an integer of at least 1, Python's or numpy's, as an int.
+
+    Raises InvalidInputError for anything else, and for a number above the name's limit in `LARGEST_SIZES`.
+    """
     if not is_integer(value) or value < 1:
         raise InvalidInputError(f"{name} must be a whole number of at least 1, not {value!r}")
+    if name in LARGEST_SIZES and value > LARGEST_SIZES[name]:
+        raise InvalidInputError(f"{name} must be at most {LARGEST_SIZES[name]:,}, not {value:,}: give a smaller number")
     return int(value)
 
 

@@ -20,6 +20,7 @@ from nasbench1shot1.nasbench101.cost import (
     in_nasbench101_numbering,
     vertex_channels,
 )
+from nasbench1shot1.runs.machine import within_memory
 from nasbench1shot1.supernets.layers import ConvBNReLU, max_pool_3x3, total
 
 BATCH_NORM_MOMENTUM = 0.003
@@ -137,16 +138,18 @@ def build_network(
             global generator.
 
     Raises:
-        InvalidInputError: the cell or numbering is invalid, a number is out of range, or there are too few channels for
-            the vertices that share them.
+        InvalidInputError: the cell or numbering is invalid, a number is out of range, there are too few channels for
+            the vertices that share them, or there is too little memory for the weights.
     """
     cell = as_cell(x)
     if numbering not in NUMBERINGS:
         raise unknown_name("numbering", numbering, NUMBERINGS)
     if numbering == "nasbench101":
         cell = in_nasbench101_numbering(cell)
-    skeleton = Skeleton(stem_channels=stem_channels, stacks=stacks, cells_per_stack=cells_per_stack, classes=classes)
-    net = CellNetwork(cell, skeleton, batch_norm_momentum)
+    sizes = {"stem_channels": stem_channels, "stacks": stacks, "cells_per_stack": cells_per_stack}
+    skeleton = Skeleton(**sizes, classes=classes)
+    with within_memory("a network", skeleton.stacks * skeleton.cells_per_stack, **sizes):
+        net = CellNetwork(cell, skeleton, batch_norm_momentum)
     initialise(net, generator)
     return net.to(memory_format=torch.channels_last)  # type: ignore[call-overload,no-any-return]
 

@@ -77,7 +77,10 @@ def checked_sizes(**sizes: Any) -> list[int]:
 
 
 def checked_side(side: Any) -> int:
-    """Return the side of an image in pixels as an int; raises InvalidInputError if it cannot be halved twice."""
+    """Return the side of an image in pixels as an int.
+
+    Raises InvalidInputError if it cannot be halved twice, and the error of `positive_number` if it is too large.
+    """
     if not is_integer(side) or side < 4 or side % 4:
         raise InvalidInputError(f"side must be a multiple of 4, because the image is halved twice, not {side!r}")
-    return int(side)
+    return positive_number("side", side)

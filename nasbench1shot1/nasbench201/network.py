@@ -9,6 +9,7 @@ from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.nasbench201.architecture import EDGES, N_NODES, OPERATIONS, EdgeArchitecture
 from nasbench1shot1.nasbench201.cost import CELLS_PER_STAGE, CHANNELS, STAGES, checked_sizes
 from nasbench1shot1.nasbench201.layers import ResidualBlock, batch_norm, edge_operation, node_value, stem
+from nasbench1shot1.runs.machine import within_memory
 from nasbench1shot1.supernets.layers import initialise
 
 
@@ -106,13 +107,17 @@ def build_edge_network(
         generator: draws the initial weights from PyTorch's default distributions. Default: a generator with seed 0.
 
     Raises:
-        InvalidInputError: `architecture` is not an `EdgeArchitecture`, or a number is not a whole number of at least 1.
+        InvalidInputError: `architecture` is not an `EdgeArchitecture`, a number is not a whole number of at least 1,
+            there are more than a million classes, or there is too little memory for the weights.
     """
     if not isinstance(architecture, EdgeArchitecture):
         raise InvalidInputError(
             f"{architecture!r} is not an architecture of nb201: give one, such as a result of nb.Architecture.parse"
         )
-    sizes = checked_sizes(channels=channels, cells_per_stage=cells_per_stage, classes=classes)
-    net = EdgeNetwork(architecture, *sizes)
+    channels, cells_per_stage, classes = checked_sizes(
+        channels=channels, cells_per_stage=cells_per_stage, classes=classes
+    )
+    with within_memory("a network", STAGES * cells_per_stage, channels=channels, cells_per_stage=cells_per_stage):
+        net = EdgeNetwork(architecture, channels, cells_per_stage, classes)
     initialise(net, generator or torch.Generator().manual_seed(0))
     return net.to(memory_format=torch.channels_last)  # type: ignore[call-overload,no-any-return]

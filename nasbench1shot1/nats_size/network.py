@@ -48,8 +48,8 @@ def build_width_network(
         generator: draws the initial weights from PyTorch's default distributions. Default: a generator with seed 0.
 
     Raises:
-        InvalidInputError: `architecture` is not a `WidthArchitecture`, or `classes` is not a whole number of at least
-            1.
+        InvalidInputError: `architecture` is not a `WidthArchitecture`, or `classes` is not a whole number from 1 to a
+            million.
     """
     if not isinstance(architecture, WidthArchitecture):
         raise InvalidInputError(

@@ -1,6 +1,6 @@
 """What an objective answers: the costs of a training, further metrics of it, and the trainings worth recording."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Literal
 
 from nasbench1shot1.architecture import Architecture
@@ -21,7 +21,7 @@ class BudgetSpent(UserError):
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """The answer of an objective.
+    """The answer of an objective. Its `repr` rounds numbers to ten digits.
 
     Attributes:
         architecture: the architecture; None if each choice is valid, but their combination is not in the space.
@@ -53,6 +53,18 @@ class Evaluation:
 
     def __float__(self) -> float:
         return self.cost
+
+    def __repr__(self) -> str:
+        """Return the fields; costs such as 1 - 0.7673, which is 0.23270000000000002, are rounded."""
+        shown = (f"{field.name}={_rounded(getattr(self, field.name))!r}" for field in fields(self))
+        return f"Evaluation({', '.join(shown)})"
+
+
+def _rounded(value: Any) -> Any:
+    """Return a number with ten digits, or a tuple of such numbers; other values are returned as they are."""
+    if isinstance(value, tuple):
+        return tuple(map(_rounded, value))
+    return float(f"{value:.10g}") if isinstance(value, float) else value
 
 
 class OtherMetric:

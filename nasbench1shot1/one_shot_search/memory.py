@@ -8,7 +8,7 @@ import torch
 from nasbench1shot1.ground.errors import option
 from nasbench1shot1.one_shot_search.options import SearchConfig
 from nasbench1shot1.runs.machine import check_memory
-from nasbench1shot1.space import OneShotSpace
+from nasbench1shot1.space import OneShotSpace, Place
 from nasbench1shot1.supernets.presets import Preset, preset_of
 from nasbench1shot1.supernets.supernet import cell_class, make_skeleton, places_of
 
@@ -79,10 +79,11 @@ def supernet_size(
     this size.
     """
     skeleton, cell = make_skeleton(space, channels, cells, preset), cell_class(space)
-    alike = Counter(place._replace(number=0) for place in places_of(space, skeleton, side))
+    alike = Counter(place[:1] + place[2:] for place in places_of(space, skeleton, side))  # without their numbers
     parameters = activations = 0
     with torch.device("meta"):  # nothing is allocated
-        for place, times in alike.items():
+        for (kind, *sizes), times in alike.items():
+            place = Place(kind, 0, *sizes)
             if place.kind == "cell":
                 layers = [cell(space, place, preset, partial_channels)]
                 activations += times * place.in_channels * place.side**2

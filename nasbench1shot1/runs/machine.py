@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from nasbench1shot1.ground.errors import InvalidInputError, option, quoted_option, unknown_name
+from nasbench1shot1.ground.errors import InvalidInputError, in_words, option, quoted_option, unknown_name
 from nasbench1shot1.runs.options import Form, Range
 
 if TYPE_CHECKING:
@@ -19,6 +19,9 @@ MOST_THREADS = 8 * (os.cpu_count() or 1)
 Device = Annotated[str, Form("{auto,cpu,cuda,cuda:N}")]
 """The type of the option `device`, for `resolve_device`."""
 SWAP_UNKNOWN = 4  # times the physical memory, for systems that grow their swap as needed
+OF_A_CELL = 10**5
+"""Bytes of the Python objects of a network's cell; a cell of a supernet on s1 has 160,000."""
+_TOO_LARGE = re.compile("CUDA out of memory|DefaultCPUAllocator|[Oo]verflow")  # in PyTorch's messages
 PACKAGES = ("torch", "numpy", "pandas", "ConfigSpace", "matplotlib")
 """Packages whose versions are recorded."""
 
@@ -195,6 +198,31 @@ def check_memory(needed: int, device: str, what: str, advice: str) -> None:
         raise InvalidInputError(
             f"{what} at least {_gigabytes(needed)} of memory, and {where} has {_gigabytes(available)}: {advice}"
         )
+
+
+@contextmanager
+def within_memory(network: str, cells: int, /, **sizes: int) -> Iterator[None]:
+    """Raise InvalidInputError in place of PyTorch's errors for a network that is too large, while it is built.
+
+    Args:
+        network: what is built, with its article.
+        cells: number of its cells; their modules alone need memory.
+        sizes: the options that determine its size.
+
+    Raises:
+        InvalidInputError: there is too little memory for the network, or a size is too large for PyTorch.
+    """
+    named = in_words(option(name, value) for name, value in sizes.items())
+    unfit = InvalidInputError(f"there is too little memory for {network} with {named}: lower one of them")
+    available = memory_of("cpu")
+    if available is not None and cells * OF_A_CELL > available:
+        raise unfit
+    try:
+        yield
+    except (RuntimeError, TypeError, MemoryError) as error:
+        if not isinstance(error, MemoryError) and not _TOO_LARGE.search(str(error)):
+            raise
+        raise unfit from error
 
 
 def memory_of(device: str) -> int | None:

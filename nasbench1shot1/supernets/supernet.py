@@ -13,7 +13,8 @@ from torch import Tensor, nn
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.benchmark import CellFeature, load
 from nasbench1shot1.ground.arguments import check_torch_generator, positive_number
-from nasbench1shot1.ground.errors import InvalidInputError, option
+from nasbench1shot1.ground.errors import InvalidInputError
+from nasbench1shot1.runs.machine import within_memory
 from nasbench1shot1.space import OneShotSpace, Place, SearchSpace, Weights, as_one_shot, check_keys
 from nasbench1shot1.supernets.layers import BatchNorm2d, Mixture, Observer, initialise, set_affine
 from nasbench1shot1.supernets.places import Skeleton
@@ -78,7 +79,7 @@ class Supernet(nn.Module):
     Raises:
         InvalidInputError: the preset is unknown, the space has no mixing weights, its cell cannot be found or lacks
             what a declared feature needs, `channels` is not a multiple of `partial_channels`, a number is not a whole
-            number of at least 1, or there is too little memory for the weights.
+            number of at least 1, there are more than a million classes, or there is too little memory for the weights.
     """
 
     classifier: nn.Linear
@@ -104,10 +105,10 @@ class Supernet(nn.Module):
         self.space, self.preset, self.partial_channels = as_one_shot(space), as_preset(preset), partial_channels
         self.skeleton = make_skeleton(self.space, channels, cells, self.preset)
         self._cell_class = cell_class(self.space)
-        self.places = tuple(places_of(self.space, self.skeleton))
         self._mixing_shapes = self.space.mixing_shapes()
-        first, *inner, last = self.places
-        with _within_memory(channels, cells):
+        with within_memory("a supernet", cells, channels=channels, cells=cells):
+            self.places = tuple(places_of(self.space, self.skeleton))
+            first, *inner, last = self.places
             self.stem = self.skeleton.layer(first)
             self.cells, self.reductions = nn.ModuleList(), nn.ModuleDict()
             for place in inner:
@@ -375,20 +376,6 @@ def _check_images(images: Tensor, needed: int, smallest: int) -> None:
             f"images of {height} × {width} pixels are too small for the supernet's reductions: use images of at least "
             f"{smallest} × {smallest} pixels"
         )
-
-
-@contextmanager
-def _within_memory(channels: int, cells: int) -> Iterator[None]:
-    """Raise InvalidInputError in place of PyTorch's error for weights that do not fit into memory."""
-    try:
-        yield
-    except RuntimeError as error:
-        if not isinstance(error, torch.cuda.OutOfMemoryError) and "DefaultCPUAllocator" not in str(error):
-            raise
-        raise InvalidInputError(
-            f"there is too little memory for a supernet with {option('channels', channels)} and "
-            f"{option('cells', cells)}: lower one of them"
-        ) from error
 
 
 def _check_features(space: OneShotSpace, mixtures: Sequence[Mixture]) -> None:

@@ -141,6 +141,10 @@ def test_initial_weights_follow_pytorch_and_the_generator() -> None:
         (with_convolutions(1, 1), {"channels": 0}, r"^channels\b.*least 1.*\b0\b"),
         (with_convolutions(1, 1), {"cells_per_stage": 2.5}, "cells_per_stage"),
         (with_convolutions(1, 1), {"classes": True}, r"^classes\b"),
+        (with_convolutions(1, 1), {"classes": 10**20}, r"^classes\b.* 1,000,000\b"),
+        (with_convolutions(1, 1), {"channels": 10**7}, rf"memory.*channels={10**7} and cells_per_stage=5\b"),
+        (with_convolutions(1, 1), {"channels": 10**20}, rf"memory.*channels={10**20} and cells_per_stage=5\b"),
+        (with_convolutions(1, 1), {"cells_per_stage": 10**9}, rf"memory.*channels=16 and cells_per_stage={10**9}\b"),
     ],
 )
 def test_bad_input_is_refused(given: Any, size: dict[str, Any], sentence: str) -> None:

@@ -54,3 +54,12 @@ def test_invalid_sizes_are_refused() -> None:
         flops((8,) * 5, side=30)
     with pytest.raises(nb.InvalidInputError, match=r"\b9\b"):
         parameter_count((8, 8, 8, 8, 9))
+
+
+@pytest.mark.parametrize("classes", [2**58, 10**20])
+def test_sizes_whose_costs_exceed_64_bits_are_refused(classes: int) -> None:
+    with pytest.raises(nb.InvalidInputError, match=r"classes.*1,000,000"):
+        parameter_count((64,) * 5, classes)
+    with pytest.raises(nb.InvalidInputError, match=r"side.*65,536"):
+        flops((64,) * 5, side=classes)
+    assert flops((64,) * 5, 10**6, 2**16) == (flops((64,) * 5, 10**6, 4) - 65 * 10**6) * 2**28 + 65 * 10**6

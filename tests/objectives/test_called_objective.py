@@ -1,5 +1,6 @@
 """`nb.objective`: answers, clock, limits, budgets, bounds and several metrics, on tables with known values."""
 
+import math
 import pickle
 from contextlib import suppress
 from itertools import islice
@@ -37,6 +38,15 @@ def smooth(tmp_path_factory: pytest.TempPathFactory) -> nb.Table:
 def noisy(tmp_path_factory: pytest.TempPathFactory) -> nb.Table:
     """A saved table with three repeats of accuracy and time."""
     return saved(noisy_table(), tmp_path_factory.mktemp("tables") / "noisy")
+
+
+def test_a_printed_answer_has_rounded_numbers() -> None:
+    answer = nb.Evaluation(S1[0], 12, (1 - 0.7673, 7.0), seconds=0.1 + 0.2, finished=1e6, violations=(math.inf, -1.5))
+    assert (answer.cost, answer.seconds) == (0.23270000000000002, 0.30000000000000004)
+    assert str(answer) == (
+        f"Evaluation(architecture={S1[0]!r}, epochs=12, costs=(0.2327, 7.0), seconds=0.3, finished=1000000.0, "
+        "repeat=None, is_trained=True, violations=(inf, -1.5))"
+    )
 
 
 def test_an_answer_has_validation_costs_seconds_and_the_clock(smooth: nb.Table) -> None:

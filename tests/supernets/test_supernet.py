@@ -1,6 +1,7 @@
 """The supernet compared with a naive reference, golden parameter counts, and published faults."""
 
 from dataclasses import fields, replace
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from torch.func import functional_call, grad, stack_module_state, vmap
 
 import nasbench1shot1 as nb
 from nasbench1shot1.search_spaces.choice_blocks import ChoiceBlockSpace
+from nasbench1shot1.supernets import supernet
 from nasbench1shot1.supernets.presets import PRESETS, Preset
 from nasbench1shot1.supernets.supernet import to_tensors
 
@@ -119,9 +121,25 @@ def test_sizes_that_are_not_positive_numbers_are_refused(name, size):
         nb.Supernet(nb.search_space("s1"), **{name: size})
 
 
-def test_a_supernet_that_does_not_fit_into_memory_is_refused():
-    with refuses(nb.InvalidInputError, 10**6, "memory", options="channels cells"):
-        nb.Supernet(nb.search_space("s1"), channels=10**6, cells=1)
+@pytest.mark.parametrize("space", ["s1", "nb201"])
+@pytest.mark.parametrize(("name", "size"), [*(("channels", 10**n) for n in (6, 18, 20, 40)), ("cells", 10**9)])
+def test_a_supernet_that_does_not_fit_into_memory_is_refused(space, name, size):
+    with refuses(nb.InvalidInputError, size, "memory", options="channels cells"):
+        nb.Supernet(nb.search_space(space), **{"channels": 1, "cells": 1, name: size})
+
+
+def test_a_supernet_of_too_many_classes_is_refused():
+    with refuses(nb.InvalidInputError, "classes", "1,000,000"):
+        nb.Supernet(nb.search_space("s1"), channels=1, cells=1, classes=10**20)
+
+
+def test_errors_of_a_cell_that_are_not_about_memory_are_raised(monkeypatch):
+    def broken(*given):
+        raise RuntimeError("broken")
+
+    monkeypatch.setattr(supernet, "cell_class", lambda space: Mock(side_effect=broken, output_width=lambda *of: 4))
+    with pytest.raises(RuntimeError, match=r"^broken$"):
+        nb.Supernet(nb.search_space("s1"), channels=4, cells=1)
 
 
 @pytest.mark.parametrize("switch", [field.name for field in fields(Preset) if field.name != "name"])
