@@ -192,13 +192,14 @@ class Records:
         return self._opened[place]
 
 
-_load_once = lru_cache(maxsize=1)(load_table)  # all rankings of a figure use the same table
+load_once = lru_cache(maxsize=1)(load_table)
+"""`load_table`, which keeps the last table open, because all rankings of a figure use the same table."""
 
 
 def _opened_run(folder: Path) -> RunRecord:
     run: RunRecord = open_run(folder)
     _ = run.shared_lines, run.summary  # raises if they are damaged
-    if isinstance(run, Ranking) and (table := recorded_table(run, _load_once)) is not None:
+    if isinstance(run, Ranking) and (table := recorded_table(run, load_once)) is not None:
         spearman_by_epoch(run, table, [run.summary["budget"]])  # raises if the summary differs from the scores
     return run
 

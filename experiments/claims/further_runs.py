@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nasbench1shot1.experiments.claims.claim import MEASURED, PREDICTED, Row
-from nasbench1shot1.experiments.claims.evidence import Records, Setting, has_options
+from nasbench1shot1.experiments.claims.evidence import Records, Setting, has_options, load_once
 from nasbench1shot1.experiments.claims.measures import Measure, regret
 from nasbench1shot1.experiments.claims.runs import POSITIVE, Group, Place, RunTest, name_of, title_of
 from nasbench1shot1.experiments.claims.verdicts import (
@@ -25,10 +25,9 @@ from nasbench1shot1.experiments.claims.verdicts import (
     of_ordering,
     of_range,
 )
-from nasbench1shot1.experiments.correlation.options import chosen_budgets
-from nasbench1shot1.experiments.correlation.recomputed import recorded_table, scored_epochs
+from nasbench1shot1.experiments.correlation.recomputed import recorded_table, validation_pearson
 from nasbench1shot1.experiments.correlation.record import Ranking
-from nasbench1shot1.experiments.rank_correlation import pearson, spearman_in_resamples
+from nasbench1shot1.experiments.rank_correlation import spearman_in_resamples
 from nasbench1shot1.experiments.reproduction.figures.parts import Options
 from nasbench1shot1.experiments.reproduction.observed import table_of
 from nasbench1shot1.experiments.reproduction.results.proxies import ProxyResult, score_trainings
@@ -38,7 +37,7 @@ from nasbench1shot1.runs.record import RunRecord
 from nasbench1shot1.tuning.record import Study, best
 
 RESAMPLES = 2_000
-"""Resamples of architectures, of which each is ranked again; the ends of intervals over few runs need more."""
+"""Resamples of architectures, in each of which the architectures are ranked again."""
 
 # Rankings -------------------------------------------------------------------------------------------------------------
 
@@ -56,20 +55,10 @@ def correlations_over_epochs(run: RunRecord) -> Floats:
 
 
 def final_pearson(run: RunRecord) -> Floats:
-    """Return Pearson's r of one-shot errors at the last ranked epoch and validation errors at the largest budget.
-
-    The result is NaN if r is undefined, or if the table of the ranking is not available or lacks these errors.
-    """
+    """Return `validation_pearson` of a ranking on its recorded table; NaN if this table is not available."""
     assert isinstance(run, Ranking)
-    if (table := recorded_table(run)) is None:
-        return np.array([np.nan])
-    budgets = chosen_budgets(run.options.budgets, table.epochs)
-    ((_, scores, truths),) = scored_epochs(run, table, budgets, run.config["evaluated_epochs"][-1:])
-    validation = [truth for truth in truths if truth.split == "validation"]
-    if not validation:
-        return np.array([np.nan])
-    truth = validation[-1]
-    return np.array([pearson(scores.errors[truth.known].astype(np.float64), truth.errors[truth.known])])
+    table = recorded_table(run, load_once)
+    return np.array([np.nan if table is None else validation_pearson(run, table)])
 
 
 @dataclass(frozen=True, kw_only=True)

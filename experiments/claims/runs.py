@@ -208,9 +208,10 @@ class RunTest(ABC):
 
 
 def _space(group: Group) -> str:
-    config = group.runs[0].config
-    name = str(config["space"])
-    dataset = DATA_SETS.get(config.get("dataset") or "", "")
+    run = group.runs[0]
+    name = str(run.config["space"])
+    recorded = run.dataset if isinstance(run, Ranking) else run.config.get("dataset")
+    dataset = DATA_SETS.get(recorded or "", "")
     return f"{name}, {dataset}" if dataset and name not in ("s1", "s2", "s3", "nb101", "nb101-mini") else name
 
 

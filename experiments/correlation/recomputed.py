@@ -1,14 +1,17 @@
 """Correlations of a ranking, computed from its recorded scores and compared with its recorded correlations."""
 
 from collections.abc import Callable, Iterator, Sequence
+from operator import attrgetter
 
 import numpy as np
 import pandas
+from numpy.typing import NDArray
 
 from nasbench1shot1.experiments.correlation.criteria import FEWEST
+from nasbench1shot1.experiments.correlation.options import chosen_budgets
 from nasbench1shot1.experiments.correlation.record import CSV_PRECISION, EpochScores, Ranking
 from nasbench1shot1.experiments.correlation.truth import Truth, rows_at, true_errors
-from nasbench1shot1.experiments.rank_correlation import spearman
+from nasbench1shot1.experiments.rank_correlation import pearson, spearman
 from nasbench1shot1.ground.errors import UserError
 from nasbench1shot1.registry import search_space
 from nasbench1shot1.runs.folder import SUMMARY, damaged_file_error
@@ -23,6 +26,7 @@ def scored_epochs(
 ) -> Iterator[tuple[int, EpochScores, list[Truth]]]:
     """Yield epochs of a finished ranking, with the scores and the true errors of their architectures.
 
+    The true errors are on the data set of the search; on the table's first one if the ranking does not record it.
     Architectures that several epochs share are looked up once.
 
     Args:
@@ -32,8 +36,8 @@ def scored_epochs(
         epochs: evaluated search epochs. Default: all of them.
 
     Raises:
-        OutOfDomainError: the table lacks one of the architectures, or has no value for any of them.
-        DamagedFileError: the scores are damaged.
+        OutOfDomainError: the table lacks one of the architectures or the data set, or has no value for any of them.
+        DamagedFileError: the scores or the summary are damaged.
     """
     space, known = search_space(ranking.config["space"]), dict[bytes, list[Truth]]()
     for epoch in ranking.config["evaluated_epochs"] if epochs is None else epochs:
@@ -41,7 +45,8 @@ def scored_epochs(
         key = scores.numbers.tobytes()
         if key not in known:
             architectures = [space[int(number)] for number in scores.numbers]
-            known[key] = true_errors(table, architectures, table.epochs if budgets is None else budgets)
+            at = table.epochs if budgets is None else budgets
+            known[key] = true_errors(table, architectures, at, ranking.dataset)
         yield epoch, scores, known[key]
 
 
@@ -67,6 +72,30 @@ def spearman_by_epoch(ranking: Ranking, table: Table, budgets: Sequence[int] | N
     if table.id == ranking.summary["table_id"] and ranking.options.copies != "mean":  # "mean" is by cell
         _check_recorded(ranking, frame)
     return frame
+
+
+def validation_pearson(
+    ranking: Ranking, table: Table, predict: Callable[[EpochScores], NDArray[np.floating]] = attrgetter("errors")
+) -> float:
+    """Return Pearson's r of predictions at the last ranked epoch and validation errors at the largest budget.
+
+    Architectures whose prediction is infinite, or whose error is unknown, are left out. The result is NaN if the table
+    has no validation errors, or if r is undefined.
+
+    Args:
+        ranking: a finished ranking.
+        table: the table with the true errors.
+        predict: returns the predictions (A,) for the architectures of some scores. Default: their one-shot errors.
+
+    Raises the errors of `scored_epochs`, and InvalidInputError if the table lacks a budget of the ranking.
+    """
+    budgets = chosen_budgets(ranking.options.budgets, table.epochs)
+    ((_, scores, truths),) = scored_epochs(ranking, table, budgets, ranking.config["evaluated_epochs"][-1:])
+    if not (validation := [truth for truth in truths if truth.split == "validation"]):
+        return float("nan")
+    predicted, true = predict(scores).astype(np.float64), validation[-1].errors
+    known = np.isfinite(predicted) & validation[-1].known
+    return pearson(predicted[known], true[known])
 
 
 def _check_recorded(ranking: Ranking, frame: pandas.DataFrame) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,7 @@ from nasbench1shot1.one_shot_search.record import Run, open_search
 from nasbench1shot1.registry import check_trusted, one_shot, search_space
 from nasbench1shot1.runs.folder import CONFIG, SUMMARY, damaged_file_error
 from nasbench1shot1.runs.options import recorded_options
-from nasbench1shot1.runs.record import ObjectOf, RunRecord
+from nasbench1shot1.runs.record import ObjectOf, RunRecord, has_type
 from nasbench1shot1.space import OneShotSpace
 
 if TYPE_CHECKING:
@@ -78,6 +78,8 @@ CSV_PRECISION = 1e-5
 """Largest relative difference between a number in these files and the same number in summary.json."""
 AUTO_IMAGES = "auto_images"
 """Field of config.json and summary.json for the option `images="auto"`: `expectation.AutoImages.as_dict`."""
+DATASET = "dataset"
+"""Field of summary.json for the data set of the true errors; rankings of earlier versions lack it."""
 COLUMNS = {"numbers": np.int64, "errors": np.float32, "losses": np.float32, "image_rows": np.int64}
 BLOCK_COLUMNS = {"errors": np.float32, "losses": np.float32}
 """Arrays of the two files of an epoch, with their types."""
@@ -173,19 +175,33 @@ class Ranking(RunRecord):
 
     @cached_property
     def run(self) -> Run:
-        """The search that was ranked: at its recorded path or, if it was moved, the folder that holds the ranking.
+        """The search that was ranked: at its recorded path or, if it was moved, at its place beside the ranking.
 
-        Raises InvalidInputError if neither is a search.
+        This is the folder that holds the ranking or, in the folder of a figure, the folder of `searched_job`. Raises
+        InvalidInputError if none of them is a search.
         """
-        recorded = Path(self.config["run"])
-        around = self.folder.absolute().parent
-        return open_search(around if not recorded.exists() and (around / CONFIG).is_file() else recorded)
+        recorded, own = Path(self.config["run"]), self.folder.absolute()
+        moved = [own.parent, *(figure / self.searched_job for figure in own.parents[2:3])]
+        if not recorded.exists():
+            recorded = next((path for path in moved if (path / CONFIG).is_file()), recorded)
+        return open_search(recorded)
 
     @cached_property
     def space(self) -> OneShotSpace:
         """The search space; raises InvalidInputError if it belongs to a module that is not imported."""
         check_trusted("search_spaces", "space", self.config["space"], self.folder / CONFIG)
         return one_shot(search_space(self.config["space"]))
+
+    @property
+    def dataset(self) -> str | None:
+        """The data set of the true errors of a finished ranking; None if it is unknown.
+
+        Raises UserError for a ranking that is not finished, and DamagedFileError if the field is damaged.
+        """
+        found = self.summary.get(DATASET)
+        if not has_type(found, str | None):
+            raise damaged_file_error(self.folder / SUMMARY, f"its {DATASET} is impossible")
+        return cast(str | None, found)
 
     @property
     def scored_epochs(self) -> list[int]:

@@ -63,7 +63,7 @@ def pack(jobs: Sequence[FigureJob], path: Path, figure: str) -> int:
     Args:
         jobs: the runs of a figure.
         path: the file to write; its name must end with `SUFFIX` (see `check_name`).
-        figure: the name of the figure.
+        figure: the name of the figure; the file names the figure to which the runs belong.
 
     Raises:
         UserError: the file cannot be written, or the records are too large for one file.
@@ -77,7 +77,8 @@ def pack(jobs: Sequence[FigureJob], path: Path, figure: str) -> int:
         if _is_of_record(file) and not any(map(file.match, left_out))
     }
     names = sorted(files, key=lambda name: (files[name].name, name))  # similar files side by side take the least space
-    contents = {MARK: json.dumps({"figure": figure}).encode(), **{name: _content(files[name]) for name in names}}
+    mark = json.dumps({"figure": FIGURES[figure].runs_of or figure}).encode()
+    contents = {MARK: mark, **{name: _content(files[name]) for name in names}}
     size = sum(len(content) + 2 * tarfile.BLOCKSIZE for content in contents.values()) + tarfile.RECORDSIZE
     if size > LARGEST or len(contents) > MOST_FILES:
         raise UserError(

@@ -95,7 +95,7 @@ def reproduce(
         format: file format of the picture.
         style: "screen" (default), "paper" (without title and caption, as wide as a column or a page), "dark", an
             `nb.FigureStyle`, or settings of matplotlib (docs/figures.md).
-        spread: what bands show: "ci" (default, the 95 % confidence interval by bootstrap), "std", "quartiles" or
+        spread: what bands show: "ci" (default, the 95 % confidence interval), "std", "quartiles" or
             "range".
         colors: colours by the label or key of a curve, or one per curve. Default: the colours of methods and variants.
         labels: labels of the curves, in the order of the figure.
@@ -133,7 +133,7 @@ def reproduce(
             check_writable(folder / MARK)
             failures = {} if draw_only else _run(figure.owner, jobs, folder, places, console)
         picture = folder / f"{stem(name, only)}.{format}"
-        with _packing_afterwards(jobs, target, figure.owner, console):
+        with _packing_afterwards(jobs, target, figure.name, console):
             if (results := figure.results(jobs, table, band)) is not None:
                 _draw(picture, results, console, looks)
             elif not failures and any(job.is_finished for job in figure.shown(jobs)):
@@ -160,7 +160,7 @@ def _failure_text(job: FigureJob, message: str) -> str:
 
 @contextmanager
 def _packing_afterwards(
-    jobs: Sequence[FigureJob], target: Path | None, owner: str, console: "Console"
+    jobs: Sequence[FigureJob], target: Path | None, figure: str, console: "Console"
 ) -> Iterator[None]:
     """Write the records of the finished jobs to `target` at the end, even if the results cannot be drawn.
 
@@ -176,7 +176,7 @@ def _packing_afterwards(
     finally:
         if target is not None and any(job.is_finished for job in jobs):
             try:
-                packed = counted_jobs(jobs, write_records(jobs, target, owner))
+                packed = counted_jobs(jobs, write_records(jobs, target, figure))
             except UserError as error:
                 if isinstance(drawing, UserError):
                     raise UserError(f"{quote(drawing)}; and {quote(error)}") from error

@@ -27,8 +27,10 @@ from nasbench1shot1.evaluator import Baseline, Judge, Score, recorded_seconds
 from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError, alternatives, option, switch
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.registry import search_space
+from nasbench1shot1.runs.options import required
 from nasbench1shot1.space import SearchSpace
 from nasbench1shot1.tables.description import Objective
+from nasbench1shot1.tables.stored_columns import mean_of_known
 from nasbench1shot1.tables.table import Table, table_for
 
 
@@ -169,6 +171,25 @@ class Repeats:
         return (
             f"With at most {counted(trainings, 'training')} per search, {name} is random search: its first "
             f"{method.first_trainings} architectures are random."
+        )
+
+    def exhaustive_note(self) -> str:
+        """Return a sentence if each search could train all networks of the space at its largest budget; else empty."""
+        config, training = self.options.common, self.objective.validation
+        rows, most = self.table.members(self.space.name), max(self.used_budgets)
+        if config.evaluations is not None:
+            limit, needed, what = float(config.evaluations), float(len(rows)), counted(len(rows), "training")
+        else:
+            limit, needed = required(config.seconds) * config.simulated_workers, 0.0
+            for metric in ("training_time", "evaluation_time"):
+                if self.table.stored(metric, training) is not None:
+                    needed += float(mean_of_known(self.table.values(metric, most, training)[rows]).sum())
+            what = f"{needed:,.0f} simulated seconds"
+        if self.table.is_partial or not limit >= needed:  # NaN: a time is unknown
+            return ""
+        return (
+            f"Each search is long enough to train all {len(rows):,} networks of {self.space.name} for "
+            f"{counted(most, 'epoch')} ({what}): choose a lower limit to compare optimizers."
         )
 
     @cached_property

@@ -260,7 +260,7 @@ def announce(repeats: Repeats, study: BlackBoxStudy, console: Console) -> None:
     print_line(", ".join(filter(None, table)))
     print_line(describe_feedback([repeats.feedback_repeats()], repeats.goal))
     early = "" if config.evaluations is None else repeats.random_search_note(config.evaluations)
-    for note in filter(None, [early, *repeats.table.notes()]):
+    for note in filter(None, [early, repeats.exhaustive_note(), *repeats.table.notes()]):
         print_line(note)
     if study.recorded:
         print_line(f"{counted(study.recorded, 'search')} already recorded")

@@ -1,12 +1,15 @@
 """Rankings of runs on NAS-Bench-201's space: batch-norm modes, selections, resuming, probabilities."""
 
+import shutil
 from collections import Counter
 from itertools import product
 from math import prod
+from pathlib import Path
 
 import numpy as np
 import pandas
 import pytest
+from refusals import refuses
 from rich.console import Console
 from scipy import stats
 from tiny_search import search
@@ -17,9 +20,12 @@ from nasbench1shot1.experiments.correlation.analysis import log_probabilities
 from nasbench1shot1.experiments.correlation.correlating import rank
 from nasbench1shot1.experiments.correlation.expectation import Expectation
 from nasbench1shot1.experiments.correlation.options import ranking_options
+from nasbench1shot1.experiments.correlation.recomputed import spearman_by_epoch
 from nasbench1shot1.experiments.correlation.record import CORRELATIONS, RELIABILITY
 from nasbench1shot1.experiments.correlation.state import select_numbers
 from nasbench1shot1.experiments.rescoring import rescore
+from nasbench1shot1.ground.files import write_json
+from nasbench1shot1.runs.folder import read_object
 from nasbench1shot1.supernets.presets import BATCH_NORMS
 
 SPACE = nb.search_space("nb201")
@@ -50,6 +56,21 @@ def test_errors_are_for_the_data_set_of_the_images(ranking):
         "budget == 200 and split == 'test' and criterion == 'spearman_loss' and scope == 'all' and n == 50"
     )
     assert row["value"].iloc[0] == pytest.approx(expected, abs=1e-9)
+
+
+def test_correlations_are_recomputed_on_the_data_set_of_the_search(run, tmp_path):
+    folder, dataset = Path(shutil.copytree(run.folder, tmp_path / "run")), "ImageNet16-120"
+    write_json(folder / "config.json", {**read_object(folder / "config.json"), "dataset": dataset})
+    ranking, table = rank(nb.load_run(folder), architectures=50, **RANKING), nb.load_table("nb201")
+    scores = ranking.scores(1)
+    accuracies = table.query([SPACE[int(n)] for n in scores.numbers], dataset=dataset).test_accuracy
+    frame = spearman_by_epoch(ranking, table)
+    found = frame.query("budget == 200 and split == 'test'")["spearman_loss"].item()
+    assert found == pytest.approx(stats.spearmanr(scores.losses.astype(float), 1 - accuracies).statistic)
+    assert (ranking.dataset, ranking.summary["dataset"]) == (dataset, dataset)
+    write_json(ranking.folder / "summary.json", {**ranking.summary, "dataset": 3})
+    with refuses(nb.DamagedFileError, ranking.folder / "summary.json", "dataset"):
+        spearman_by_epoch(nb.open_run(ranking.folder), table)
 
 
 def test_the_probability_follows_the_learned_lambda(ranking, run):

@@ -2,6 +2,9 @@
 
 import io
 from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pandas
@@ -9,7 +12,7 @@ import pytest
 from quick_ranking import quick_ranking
 from refusals import exits, missing, refuses
 from rich.console import Console
-from tiny_figures import TINY, planned, run_jobs_here
+from tiny_figures import TINY, planned, refuse_jobs, run_jobs_here
 
 import nasbench1shot1 as nb
 from nasbench1shot1.cli import main
@@ -33,8 +36,8 @@ from nasbench1shot1.experiments.reproduction.reproducing import reproduce, show_
 from nasbench1shot1.experiments.reproduction.results.nasbench201 import (
     PUBLISHED,
     PUBLISHED_CORRELATIONS,
-    correlations_of,
 )
+from nasbench1shot1.ground.intervals import mean_interval
 
 ONLY = ["any/gdas", "running/random-ws", "batch/random-ws"]
 FEW = {"candidates": 2, "candidate_batches": 1, "finalists": 1}
@@ -158,24 +161,40 @@ def test_figure_8_shows_the_accuracies_of_the_same_searches(searched):
     assert frame["epoch"].max() == 2
 
 
-def test_table_7_ranks_the_searches_with_both_statistics(searched):
+@pytest.fixture(scope="module")
+def table_7(searched) -> tuple[Path, pandas.DataFrame, str]:
+    """The file of the records of table 7, its values, and what the command printed."""
     folder, _ = searched
     packed = folder.parent / "records" / "table7.tar.xz"
     packed.parent.mkdir()
-    frame, said = drawn("nas201-table7", folder, ["gdas"], pack=packed)
+    return packed, *drawn("nas201-table7", folder, ["gdas"], pack=packed)
+
+
+@pytest.fixture
+def removed(searched):
+    """Hide the folder of the searches, as on another machine; return where it is."""
+    folder, _ = searched
+    hidden = folder.rename(folder.with_name("moved"))
+    yield hidden
+    hidden.rename(folder)
+
+
+def test_table_7_ranks_the_searches_with_both_statistics(searched, table_7):
+    folder, _ = searched
+    packed, frame, said = table_7
     assert "2 searches of 2 epochs and 4 rankings of 1 epoch; 2 are finished" in said
     assert set(frame["column"]) == {"probability", "osva-train", "osva-eval"}
     table = nb.load_table("nb201")
     rankings = [nb.open_run(folder / "osva-train" / "gdas" / f"seed-{seed}") for seed in (0, 1)]
     own = frame.set_index("column")
-    found = [correlations_of(ranking, table) for ranking in rankings]
-    assert own.loc["osva-train", "mean"] == pytest.approx(np.mean([each["error"] for each in found]), nan_ok=True)
+    found = [recomputed.validation_pearson(ranking, table) for ranking in rankings]
+    assert own.loc["osva-train", "mean"] == pytest.approx(np.mean(found), nan_ok=True)
     assert own.loc["probability", "published"] == PUBLISHED_CORRELATIONS["gdas"][0]
-    (defined, *_) = (number for number, each in enumerate(found) if np.isfinite(each["error"]))
+    (defined, *_) = np.flatnonzero(np.isfinite(found))
     scores = rankings[defined].scores(2)
     space = nb.search_space("nb201")
     true = table.query([space[int(n)] for n in scores.numbers], dataset="cifar10-valid").validation_accuracy
-    assert found[defined]["error"] == pytest.approx(np.corrcoef(1 - scores.errors, true)[0, 1])
+    assert found[defined] == pytest.approx(np.corrcoef(1 - scores.errors, true)[0, 1])
 
     def without_validation(*arguments):
         return [truth for truth in true_errors(*arguments) if truth.split == "test"]
@@ -185,11 +204,27 @@ def test_table_7_ranks_the_searches_with_both_statistics(searched):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(recomputed, "true_errors", without_validation)
             (undefined,) = judged(selected(["201-table7"]), records)
+            without, _ = drawn("nas201-table7", folder, ["gdas"], draw_only=True)
+    assert set(without["column"]) == set(frame["column"]) and without["mean"].isna().all()
     assert undefined.rows[1].value_text == "undefined" and undefined.rows[1].verdict == UNDECIDED
     setn, gdas = result.rows
     assert (setn.value, gdas.n, gdas.verdict, gdas.published) == (None, "2 seeds", UNDECIDED, "0.8141")
     assert gdas.value is not None and gdas.value.value == pytest.approx(own.loc["osva-train", "mean"], nan_ok=True)
-    assert gdas.setting == "nb201, quick: 2 epochs, 2 channels × 1 cells, 12 architectures, preset original"
+    assert gdas.setting == "nb201, CIFAR-10, quick: 2 epochs, 2 channels × 1 cells, 12 architectures, preset original"
+
+
+def test_table_7_is_drawn_from_records_on_another_machine(table_7, removed, tmp_path, monkeypatch):
+    packed, expected, _ = table_7
+    refuse_jobs(monkeypatch)
+    frame, said = drawn("nas201-table7", tmp_path / "here", ["gdas"], records=packed)
+    pandas.testing.assert_frame_equal(frame, expected)
+    assert "6 are finished" in said and frame.set_index("column").loc["probability", "seeds"] == 2
+
+
+def test_table_7_is_drawn_after_its_folder_moved(table_7, removed):
+    _, expected, _ = table_7
+    frame, _ = drawn("nas201-table7", removed, ["gdas"], draw_only=True)
+    pandas.testing.assert_frame_equal(frame, expected)
 
 
 def test_another_folder_is_refused(searched, tmp_path):
@@ -213,6 +248,19 @@ def test_accuracies_of_any_searches(searched):
     assert found.by_epoch()["std"].isna().all() and (found.by_epoch()["measured"] == 1).all()
     text = found.markdown({"GDAS": "mine | yours"})
     assert "| mine \\| yours | 1 |" in text and "±" not in text.splitlines()[2] and "measured" in text
+
+
+def test_intervals_of_accuracies_end_at_100_percent():
+    rows = [
+        {"method": "a", "run": run, "epoch": 0, "accuracy": accuracy, "measured": 1.0, "dataset": "d", "split": "test"}
+        for run, accuracy in enumerate([0.99, 0.99, 0.99, 0.99, 0.99, 0.1])
+    ]
+    frame, place = pandas.DataFrame(rows), ("d", "test")
+    runs = {"a": [SimpleNamespace(final_epoch=0)] * len(rows)}
+    found: Any = SimpleNamespace(places=[place], at=lambda _: frame, spread="ci", runs=runs)
+    assert mean_interval(frame["accuracy"].to_numpy())[1] > 1
+    assert Accuracies.curves.func(found)["a", place].high == 1  # type: ignore[attr-defined]
+    assert Accuracies.final(found)["high"].item() == 100
 
 
 def test_searches_are_compared_on_every_data_set(searched, tmp_path, capsys):

@@ -107,6 +107,7 @@ _TABLE_7 = Figure(
     quick=Scale(*_rankings("100", "200"), (0, 1)),
     setting=f"{_SETTING}; all architectures, 2,048 images",
     runs_of=OWNER,
+    shows_parameters=True,
 )
 
 _OVER = "accuracy over search epochs"

@@ -1,21 +1,23 @@
 """Tables 5 and 7 and figures 7 and 8 of NAS-Bench-201: one-shot searches on every data set of the table."""
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas
+from numpy.typing import NDArray
 
 from nasbench1shot1.display.canvas import Canvas
 from nasbench1shot1.display.colours import curve_styles
 from nasbench1shot1.display.curves import LEVEL_COLOUR
 from nasbench1shot1.display.style import AnyStyle, tone, tones
 from nasbench1shot1.experiments.accuracies import SHOWN, Accuracies, Published, published_values, title_of
-from nasbench1shot1.experiments.correlation.analysis import predictions_and_truths
-from nasbench1shot1.experiments.correlation.record import Ranking
-from nasbench1shot1.experiments.rank_correlation import pearson
+from nasbench1shot1.experiments.correlation.analysis import log_probabilities, logits_of
+from nasbench1shot1.experiments.correlation.recomputed import validation_pearson
+from nasbench1shot1.experiments.correlation.record import EpochScores, Ranking
 from nasbench1shot1.experiments.reproduction.figures.nasbench201 import ANY, BATCH, BLOCKS, NAMES, RUNNING, STATISTICS
+from nasbench1shot1.experiments.reproduction.figures.parts import DATA_SETS
 from nasbench1shot1.experiments.reproduction.results.base import (
     BELOW,
     OURS,
@@ -239,38 +241,33 @@ PUBLISHED_CORRELATIONS = {
 """Table 7: means over three searches, by method, with the columns `COLUMNS`."""
 
 
-def correlations_of(ranking: Ranking, table: Any) -> dict[str, float]:
-    """Return Pearson's r of each predictor and the true validation accuracy: "error" and, if known, "probability".
-
-    The predictors are the one-shot accuracy and the logarithm of the encoded probability, at the last ranked epoch;
-    as in the published code, r is positive if large predictors mean high accuracies. NaN where r is undefined.
-    """
-    predictions, truths = predictions_and_truths(ranking, table, ranking.config["evaluated_epochs"][-1])
-    (truth,) = (truth for truth in truths if truth.split == "validation")
-    found = {}
-    for name, values in predictions.values.items():
-        known = np.isfinite(values) & np.isfinite(truth.errors)
-        found[name] = pearson(values[known], truth.errors[known]) if known.sum() > 2 else float("nan")
-    return found
+def _encoded_probabilities(ranking: Ranking, scores: EpochScores) -> NDArray[np.float64]:
+    """Return minus the log-probabilities (A,) of ranked architectures under Λ, at the last ranked epoch."""
+    space = ranking.space
+    parameters = logits_of(ranking.run, space, ranking.config["evaluated_epochs"][-1])
+    return -log_probabilities(space, parameters, [space[int(number)] for number in scores.numbers])
 
 
 class ProxyTable(CurveResults):
-    """Table 7: correlation of encoded probability and one-shot accuracy with the true CIFAR-10 validation accuracy."""
+    """Table 7: correlation of encoded probability and one-shot accuracy with the true validation accuracy."""
 
     HEADINGS = ("method", "searches", *(f"{title} (paper)" for title in COLUMNS.values()))
     SMALL = "searches and samples this small only demonstrate the study; they do not show which criterion is better"
 
     @cached_property
     def correlations(self) -> pandas.DataFrame:
-        """Pearson's r of every search: curve, column, seed, pearson."""
+        """Pearson's r of every search: curve, column, seed, pearson.
+
+        As in the published code, r is positive if large predictors mean high accuracies.
+        """
         rows = []
         for found in self.found:
             for run in found.runs:
-                values = correlations_of(run, self.table)
                 place = {"curve": found.curve.key, "seed": run.config["run_seed"]}
-                rows.append({**place, "column": found.panel.key, "pearson": values["error"]})
-                if found.panel.key == TRAIN and PROBABILITY in values:  # it is the same in both panels
-                    rows.append({**place, "column": PROBABILITY, "pearson": values[PROBABILITY]})
+                rows.append({**place, "column": found.panel.key, "pearson": validation_pearson(run, self.table)})
+                if found.panel.key == TRAIN:  # the probability is the same in both panels
+                    r = validation_pearson(run, self.table, partial(_encoded_probabilities, run))
+                    rows.append({**place, "column": PROBABILITY, "pearson": r})
         return pandas.DataFrame(rows)
 
     @cached_property
@@ -309,11 +306,13 @@ class ProxyTable(CurveResults):
     @property
     def _subject(self) -> str:
         ranking = self.runs[0]
+        dataset = self.table.objective(ranking.dataset).dataset
         images = f"{ranking.config['image_count']:,} images"
         many = f"{len(ranking.scores(ranking.config['evaluated_epochs'][-1]).numbers):,} architectures"
+        named = DATA_SETS.get(dataset, dataset)
         return (
-            f"Pearson's r with the CIFAR-10 validation accuracy after 200 epochs, over {many}; all are scored on the "
-            f"same {images}; the paper scores each on its own mini-batch"
+            f"Pearson's r with the {named} validation accuracy after 200 epochs, over {many}; all are "
+            f"scored on the same {images}; the paper scores each on its own mini-batch"
         )
 
     def drawn(self, style: AnyStyle | None, colours: Mapping[str, str]) -> "axes.Figure":
