@@ -62,8 +62,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, help="the folder of one space")
     folder = parser.parse_args().folder
-    for method in METHODS:
-        runs = [nb.open_run(path) for path in sorted(folder.glob(f"{method}/seed-*"))]
+    found = {method: [nb.open_run(path) for path in sorted(folder.glob(f"{method}/seed-*/"))] for method in METHODS}
+    if not any(found.values()):
+        parser.error(
+            f"{folder} has no searches of figure 2: give the folder of a space, such as reproduce/figure2-medium/s1"
+        )
+    for method, runs in found.items():
         if runs:
             describe(method, runs)
 

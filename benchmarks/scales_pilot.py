@@ -30,7 +30,7 @@ import nasbench1shot1 as nb
 from nasbench1shot1.display.axes import save_figure
 from nasbench1shot1.display.canvas import Canvas
 from nasbench1shot1.display.colours import curve_styles
-from nasbench1shot1.display.curves import describe_band, pool_values
+from nasbench1shot1.display.curves import NOT_NEGATIVE, UNLIMITED, describe_band, pool_values
 from nasbench1shot1.one_shot_search.regret_curve import MEAN_LABEL, MEAN_LOOK, draw_mean_regret
 
 TRAVEL = 3.1  # steps × rate of Λ at full scale: 50 epochs of 209 steps at 3e-4
@@ -281,7 +281,7 @@ def mean_and_interval(values, factor=1.0):
 
     Regrets, which are given as fractions with the factor 100, have an interval that is cut at 0.
     """
-    curve = pool_values([0], factor * np.asarray(values)[:, None], lowest=0 if factor == 100 else None)
+    curve = pool_values([0], factor * np.asarray(values)[:, None], limits=NOT_NEGATIVE if factor == 100 else UNLIMITED)
     return curve.centre[0], curve.low[0], curve.high[0]
 
 

@@ -17,7 +17,7 @@ from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.display.axes import label_epochs
 from nasbench1shot1.display.canvas import Canvas
 from nasbench1shot1.display.colours import MOST_BANDS
-from nasbench1shot1.display.curves import Pooled, draw_curve, pool_values
+from nasbench1shot1.display.curves import OF_A_SHARE, Pooled, draw_curve, pool_values
 from nasbench1shot1.display.style import Spread
 from nasbench1shot1.ground.errors import OutOfDomainError, option
 from nasbench1shot1.ground.text import markdown_table
@@ -216,7 +216,7 @@ class Accuracies:
         for place in self.places:
             for method, own in self.at(place).groupby("method", sort=False):
                 values = own.pivot(index="run", columns="epoch", values="accuracy").dropna(axis=1)
-                found[str(method), place] = pool_values(values.columns, values, spread=self.spread)
+                found[str(method), place] = pool_values(values.columns, values, spread=self.spread, limits=OF_A_SHARE)
         return found
 
     def by_epoch(self) -> pandas.DataFrame:
@@ -266,7 +266,8 @@ class Accuracies:
             own = self.at(place)
             ends = dict(enumerate(run.final_epoch for run in self.runs[method]))
             last = own[(own["method"] == method) & (own["epoch"] == own["run"].map(ends))]
-            pooled = pool_values([0], last["accuracy"].to_numpy(np.float64)[:, None], spread=self.spread)
+            accuracies = last["accuracy"].to_numpy(np.float64)
+            pooled = pool_values([0], accuracies[:, None], spread=self.spread, limits=OF_A_SHARE)
             values = {name: 100 * float(pooled.frame[name].iloc[0]) for name in ("mean", "std", "low", "high")}
             mean, std = (published or {}).get((method, *place), (np.nan, np.nan))
             row = {"method": method, "dataset": place[0], "split": place[1], "runs": len(last), **values}

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, overload
 
 from nasbench1shot1.black_box_search.drawing import (
+    band_text,
     caption,
     draw_anytime,
     draw_baseline,
@@ -149,7 +150,7 @@ def draw_regret(
         draw_anytime(axes, found, label=label, style=own, spread=spread)
         draw_baseline(axes, [found], floor := regret_floor([found], spread=spread))
         draw_marked_regrets(axes, found, regrets, floor)
-        band = describe_band(spread, len(found.lines), "search")
+        band = band_text([found], spread)
         if canvas is None:
             return _with_legend(axes, band, zero_note([found]), regrets.note)
         about = "\n".join(filter(None, [caption([found]), regrets.note]))

@@ -64,10 +64,15 @@ class Row:
             return "–"
         if math.isnan(self.value.value):
             return "undefined"
-        low, high = (f"{end:.{self.digits}f}" for end in (self.value.low, self.value.high))
+        low, high = (self._end(end) for end in (self.value.low, self.value.high))
         value = f"{self.value.value:,.{self.digits}f}"
         interval = "" if self.value.is_exact else f" [{low}, {high}]"
         return f"{value}{self.unit} (range {low} to {high})" if self.value.is_range else f"{value}{interval}{self.unit}"
+
+    def _end(self, end: float) -> str:
+        """Return an end of the interval, with so many digits that its sign remains visible."""
+        text = f"{end:.{self.digits}f}"
+        return text if end == 0 or float(text) != 0 else f"{end:.1g}"
 
 
 class Evidence(Protocol):

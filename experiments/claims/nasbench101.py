@@ -115,7 +115,7 @@ CLAIMS = (
             figures=("nas101-figure7",),
             paper={"space": "nb101", "seconds": 1e7},
             command="nb1shot1 reproduce nas101-figure7 --table OFFICIAL --pack records/nas101-figure7.tar.xz",
-            how="The mean final regrets are compared by Welch's t interval over the searches. " + OFFICIAL,
+            how="The mean final regrets are compared by Welch's t interval of their difference. " + OFFICIAL,
             pairs=tuple(
                 pair
                 for method in ("regularized-evolution", "bohb", "smac")
@@ -132,7 +132,7 @@ CLAIMS = (
             figures=("nas101-figure8",),
             paper={"seconds": 1e7},
             command="nb1shot1 reproduce nas101-figure8 --table OFFICIAL --pack records/nas101-figure8.tar.xz",
-            how="The mean final regrets are compared by Welch's t interval over the searches. " + OFFICIAL,
+            how="The mean final regrets are compared by Welch's t interval of their difference. " + OFFICIAL,
             pairs=(
                 *pairs(("nb101-mini", "nb101"), "non-regularized-evolution", ["random"]),
                 *pairs(("nb101-mini", "nb101"), "regularized-evolution", ["non-regularized-evolution"]),

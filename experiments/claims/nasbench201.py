@@ -206,7 +206,7 @@ CLAIMS = (
             figures=("nas201-figure6",),
             paper={"seconds": 12_000.0, "dataset": "cifar10"},
             command=FIGURE_6,
-            how="The mean final test regrets on each data set are compared by Welch's t interval over the searches.",
+            how="The mean final test regrets on each data set are compared by Welch's t interval of their difference.",
             only_confirming=frozenset({"regularized-evolution", "reinforce", "random"}),
             pairs=(
                 *pairs_on(DATA_SETS, "nb201", "regularized-evolution", "reinforce"),
@@ -265,7 +265,7 @@ CLAIMS = (
             by_optimizer=LENGTHS,
             any_length=True,
             command=METHODS,
-            how="The mean final test regrets on CIFAR-10 are compared by Welch's t interval over the seeds.",
+            how="The mean final test regrets on CIFAR-10 are compared by Welch's t interval of their difference.",
             pairs=pairs(["nb201"], "gdas", [curve for curve in EVERY if curve != "gdas"]),
         ),
         "In records of nas201-table5, searches that score candidates use batch statistics (rows marked † in the "

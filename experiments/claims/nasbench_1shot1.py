@@ -14,10 +14,10 @@ SPACES = ("s1", "s2", "s3")
 PAPER = {"scale": "full", "epochs": 50}
 FIGURE_2 = ("figure2", "methods")
 COMMAND_2 = "nb1shot1 reproduce figure2 --pack records/figure2.tar.xz"
-FINAL = "The mean regrets after the last epoch are compared by Welch's t interval over the seeds."
+FINAL = "The mean regrets after the last epoch are compared by Welch's t interval of their difference."
 ANYTIME = (
-    "The mean regrets over all epochs, including epoch 0 before training, are compared by Welch's t interval over the "
-    "seeds."
+    "The mean regrets over all epochs, including epoch 0 before training, are compared by Welch's t interval of their "
+    "difference."
 )
 THEIRS = "Our means over the seeds are compared with the published means over 6 runs."
 WEIGHT_DECAYS = ("1e-4", "3e-4", "9e-4", "81e-4")
@@ -234,8 +234,8 @@ CLAIMS = (
             paper={"evaluations": 280},
             command="nb1shot1 reproduce nas101-figure7 --space s1 --evaluations 280 --pack records/s1.tar.xz, and "
             "likewise for s2 and s3",
-            how="The mean final regrets are compared by Welch's t interval over the searches. The verdict is based on "
-            "searches of 280 trainings, as in the published scripts; other searches are only shown for comparison.",
+            how="The mean final regrets are compared by Welch's t interval of their difference. The verdict is based "
+            "on searches of 280 trainings, as in the published scripts; other searches are only shown for comparison.",
             pairs=pairs(SPACES, "regularized-evolution", ("random", "reinforce", "hyperband", "bohb", "tpe", "smac")),
         ),
         "Most of the 280 trainings of Hyperband and BOHB are short, so their searches take less simulated time. "

@@ -24,7 +24,8 @@ BUDGETS = (
     "trainings have 12 epochs, so its searches cannot refute the claim."
 )
 SEARCHES = (
-    "The mean final test regrets are compared by Welch's t interval over the searches of 20,000 simulated seconds."
+    "The mean final test regrets of searches of 20,000 simulated seconds are compared by Welch's t interval of their "
+    "difference."
 )
 
 
@@ -121,7 +122,7 @@ CLAIMS = (
             paper={**SECONDS, "objective": None},
             command="nb1shot1 reproduce nats-figure6-size --table ARCHIVE --seconds 20000 --pack "
             "records/nats-figure6-size.tar.xz",
-            how="The mean final test regrets are compared by Welch's t interval over the searches.",
+            how="The mean final test regrets are compared by Welch's t interval of their difference.",
             pairs=pairs(DATA_SETS, "regularized-evolution", ("random", "reinforce", "bohb")),
         ),
         "The bundled table of the size space has only test accuracies, which guided the recorded searches. They "
@@ -136,7 +137,7 @@ CLAIMS = (
             paper={"scale": "full", "epochs": 100},
             command="nb1shot1 reproduce nats-figure7 --only cifar10 --pack records/nats-figure7.tar.xz",
             how="The mean final test regret of DARTS is compared with the regrets of RSPS (Random WS in this package), "
-            "ENAS, GDAS and SETN, by Welch's t interval over the seeds.",
+            "ENAS, GDAS and SETN, by Welch's t interval of the difference.",
             pairs=tuple(
                 pair
                 for method in ("random-ws", "enas", "gdas", "setn")
@@ -153,7 +154,7 @@ CLAIMS = (
             paper={"scale": "full", "epochs": 100},
             command="nb1shot1 reproduce methods-size --only tas,fbnetv2,tunas --epochs 100 --pack "
             "records/methods-size.tar.xz",
-            how="The mean test regrets over all epochs are compared by Welch's t interval over the seeds.",
+            how="The mean test regrets over all epochs are compared by Welch's t interval of their difference.",
             pairs=pairs(["nats-size"], "tas", ("fbnetv2", "tunas"), "anytime"),
         ),
     ),

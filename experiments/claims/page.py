@@ -51,8 +51,8 @@ The tables below have a row for each part of a claim and each setting. The rules
 - *A number* is confirmed if our 95 % interval includes it, after rounding, and refuted otherwise. If the published
   number is a mean over runs, its standard error is taken into account, too. "Confirmed" means that our value and the
   published one agree within their errors, not that they are equal: agreement within a wide interval is weak evidence.
-- *Intervals* of means over seeds or searches are Student's t intervals, those of differences of such means are Welch's
-  t intervals, and those over architectures are percentile bootstrap intervals, unless stated otherwise. With fewer than
+- *Intervals.* A mean over seeds or searches has Student's t interval, and a difference between two such means Welch's t
+  interval. Values over architectures have percentile bootstrap intervals unless stated otherwise. With fewer than
   {FEWEST_FOR_INTERVAL} seeds or searches, the tables show a range instead, which neither confirms nor refutes a claim.
   Intervals are not corrected for the number of comparisons. See [how often they are right](compare.md#lines-and-bands).
 - *If a part has several rows*, the row whose setting is closest to the paper's decides. Of equally close rows, the

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from nasbench1shot1.display.curves import RANGE, Statistic, Trace, band, span
+from nasbench1shot1.display.curves import RANGE, Statistic, Trace, band, cut, span
 from nasbench1shot1.ground.intervals import FEWEST_FOR_INTERVAL
 
 Floats = NDArray[np.float64]
@@ -99,8 +99,7 @@ def _summaries(values: Floats) -> list[dict[str, float]]:
         found |= {"mean": values.mean(axis=0), "median": np.median(values, axis=0)}
     if runs > 1:
         found["std"] = values.std(axis=0, ddof=1)
-        low, found["high"] = band(values, "ci", "mean")
-        found["low"] = np.maximum(low, 0)
+        found["low"], found["high"] = cut(values, *band(values, "ci", "mean"))
         found["median_low"], found["median_high"] = band(values, "ci", "median")
     return [{name: float(found[name][number]) for name in SUMMARY} for number in range(measures)]
 

@@ -19,7 +19,7 @@ TEST_WORDS: dict[Test, str] = {
     "Wilcoxon": "two-sided Wilcoxon signed-rank tests of matched seeds",
     "Mann–Whitney": "two-sided Mann–Whitney U tests",
 }
-INTERVALS = "95 % confidence intervals (of means: Student's t; of medians: order statistics)"
+INTERVALS = "95 % confidence intervals (of means: Student's t, cut at 0; of medians: order statistics)"
 NO_BANDS = f"Lines: means over n runs; bands are omitted if there are more than {counted(MOST_BANDS, 'curve')}."
 NARROW = 0.01
 """Share of the longest curve below which a sentence says that the range of anytime regrets is short."""

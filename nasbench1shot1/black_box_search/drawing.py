@@ -3,7 +3,7 @@
 Time is what limits the searches: simulated seconds, or a number of trainings.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.black_box_search.goal import common_goal, describe_feedback, describe_workers
@@ -70,9 +70,20 @@ def regret_figure(
         draw_baseline(axes, studies, floor)
         axes.set_ylabel(_regret_label(studies, "mean"))
         counts = [len(study.shared_lines) for study in studies]
-        band = describe_band(spread, counts, "search") if has_band else "mean" if max(counts) > 1 else ""
+        band = band_text(studies, spread) if has_band else "mean" if max(counts) > 1 else ""
         about = "\n".join(filter(None, [note, caption(studies)]))
         return canvas.finish(title_of(studies, shown), about, legend=True, band=band)
+
+
+def band_text(studies: Sequence[BlackBoxStudy], spread: Spread | None) -> str:
+    """Return what the bands of the mean test regrets of studies show; see `display.curves.describe_band`."""
+    counts = [len(study.shared_lines) for study in studies]
+    return describe_band(spread, counts, "search", is_cut=has_cut_band(studies, spread))
+
+
+def has_cut_band(studies: Iterable[BlackBoxStudy], spread: Spread | None = None, statistic: Statistic = "mean") -> bool:
+    """Return whether the band of some study's test regret is cut at 0."""
+    return any(study.regret_curve(spread, statistic).is_cut for study in studies)
 
 
 def title_of(studies: Sequence[BlackBoxStudy], names: Sequence[str]) -> str:

@@ -33,6 +33,8 @@ SPREADS: dict[Spread, str] = {
 """The bands in words."""
 RANGE = "range"
 """The band of a few runs in words, where others have a confidence interval."""
+NOT_NEGATIVE, OF_A_SHARE, UNLIMITED = (0.0, np.inf), (0.0, 1.0), (-np.inf, np.inf)
+"""Limits of possible values of regrets and errors, of accuracies and other shares, and of correlations."""
 MOST_POINTS = 1_000
 """Maximum number of points of a curve. Curves with more changes are sampled evenly on a logarithmic axis."""
 MOST_MARKERS = 12
@@ -123,7 +125,7 @@ class Pooled(Banded):
         values: values of the N runs, shape (N, T).
         spread: what the band shows.
         statistic: "mean" or "median".
-        is_cut: whether the band would reach below the lowest possible value and was cut there.
+        is_cut: whether the band would reach below the lowest possible value, usually 0, and was cut there.
     """
 
     values: Floats
@@ -164,6 +166,7 @@ def pool(
     spread: Spread | None = None,
     statistic: Statistic = "mean",
     whole: bool = False,
+    limits: tuple[float, float] = NOT_NEGATIVE,
 ) -> Pooled:
     """Pool runs on a common axis.
 
@@ -176,6 +179,7 @@ def pool(
         spread: what the band shows. Default: "ci".
         statistic: "mean" or "median".
         whole: positions are whole numbers, such as epochs; the curve has a point at each.
+        limits: the lowest and the highest possible value, at which the band is cut. Default: 0 and infinity.
 
     Raises:
         InvalidInputError: there is no run, or no such spread.
@@ -184,7 +188,7 @@ def pool(
         raise InvalidInputError("no run is given: give at least one")
     positions = common_axis(traces, whole) if at is None else np.asarray(at, np.float64)
     values = np.stack([trace.value_at(positions) for trace in traces])
-    return pool_values(positions, values, spread=spread, statistic=statistic)
+    return pool_values(positions, values, spread=spread, statistic=statistic, limits=limits)
 
 
 def pool_values(
@@ -193,7 +197,7 @@ def pool_values(
     *,
     spread: Spread | None = None,
     statistic: Statistic = "mean",
-    lowest: float | None = 0.0,
+    limits: tuple[float, float] = NOT_NEGATIVE,
 ) -> Pooled:
     """Pool the values of N runs at T common positions, shape (N, T); other arguments and errors as in `pool`.
 
@@ -202,10 +206,9 @@ def pool_values(
     spread = checked_spread(spread)
     ordered = np.sort(np.asarray(values, np.float64), axis=0)  # unknown values last; the sum is then the same, too
     centre = ordered.mean(axis=0) if statistic == "mean" else np.median(ordered, axis=0)
-    low, high = band(ordered, spread, statistic)
-    is_cut = lowest is not None and bool((low < lowest).any())
-    if lowest is not None:
-        low = np.where(low < lowest, lowest, low)
+    uncut = band(ordered, spread, statistic)
+    low, high = cut(ordered, *uncut, limits)
+    is_cut = bool((low > uncut[0]).any())
     return Pooled(
         np.asarray(at, np.float64), centre, low, high, np.asarray(values, np.float64), spread, statistic, is_cut
     )
@@ -269,6 +272,19 @@ def band(values: Floats, spread: Spread, statistic: Statistic = "mean") -> tuple
     return _around(values, statistic, low, high)
 
 
+def cut(values: Floats, low: Floats, high: Floats, limits: tuple[float, float] = NOT_NEGATIVE) -> tuple[Floats, Floats]:
+    """Return a band that ends at the limits of possible values.
+
+    Args:
+        values: shape (N, T). Where one of them lies beyond a limit, the band is not cut at this limit.
+        low, high: the edges of the band, each of shape (T,).
+        limits: the lowest and the highest possible value.
+    """
+    lowest, highest = limits
+    low = np.where((low < lowest) & (values.min(axis=0) >= lowest), lowest, low)
+    return low, np.where((high > highest) & (values.max(axis=0) <= highest), highest, high)
+
+
 def _around(values: Floats, statistic: Statistic, low: Floats, high: Floats) -> tuple[Floats, Floats]:
     """Return an interval that contains the statistic, which rounding can put outside of it."""
     centre = getattr(np, statistic)(values, axis=0)
@@ -311,9 +327,15 @@ def describe_band(
     if words == RANGE and noun is not None:
         return f"{statistic} and range of {counted_range(numbers, noun)}"
     joined = " " if spread == "std" else " and "
-    cut = " (cut at 0)" if is_cut and words != RANGE else ""
     many = f", {counted_range(numbers, noun)}" if numbers and noun is not None else ""
-    return f"{statistic}{joined}{words}{cut}{many}"
+    return f"{statistic}{joined}{with_cut(words, is_cut)}{many}"
+
+
+def with_cut(words: str, is_cut: bool) -> str:
+    """Return the words of `spread_words` with the remark that bands are cut at 0, if they are."""
+    if not is_cut or words == RANGE:
+        return words
+    return f"{words} (cut at 0)" if "(" not in words else words.replace("(", "(cut at 0; ", 1)
 
 
 def spread_words(spread: Spread | None, runs: Collection[int] = ()) -> str:

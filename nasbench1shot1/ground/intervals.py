@@ -1,8 +1,8 @@
 """95 % confidence intervals of means, differences of means, and medians of a few values, such as one per run.
 
-Means have Student's t interval, differences Welch's (1947), both by the standard formulas. Medians have the interval
-between two order statistics that contains the median of any distribution with a probability of at least 95 % (Conover
-1999, section 3.2). docs/compare.md states how often the intervals are right for regrets of the search spaces.
+A mean has Student's t interval, and a difference of means Welch's (1947). A median has the interval between two order
+statistics that contains the median of any distribution with a probability of at least 95 % (Conover 1999, section 3.2).
+docs/compare.md states how often the intervals are right for regrets of the search spaces.
 """
 
 import numpy as np
@@ -26,7 +26,7 @@ def mean_interval(values: Floats) -> tuple[Floats, Floats]:
         values: shape (N, …), one value per run along the first axis. Where one is NaN, both ends are NaN.
 
     Returns:
-        Both ends, each of shape (…). Equal values have an interval of zero width.
+        Both ends, each of shape (…). Equal values have an interval of zero width, up to rounding.
     """
     from scipy.special import stdtrit
 
@@ -41,9 +41,13 @@ def difference_interval(a: Floats, b: Floats) -> tuple[float, float]:
 
     Args:
         a, b: at least two values each, shapes (N,) and (M,). The number of values and the variance may differ.
+
+    Returns:
+        Both ends; NaN if a value is NaN.
     """
     from scipy.special import stdtrit
 
+    a, b = a - a[0], b - a[0]  # otherwise, rounding alone could separate two groups of one and the same value
     of_a, of_b = (values.var(ddof=1) / len(values) for values in (a, b))
     difference, variance = float(b.mean() - a.mean()), of_a + of_b
     if variance == 0:
@@ -54,7 +58,7 @@ def difference_interval(a: Floats, b: Floats) -> tuple[float, float]:
 
 
 def median_interval(values: Floats) -> tuple[Floats, Floats]:
-    """Return the distribution-free interval of the median of N ≥ `FEWEST_FOR_INTERVAL` values, two of the values.
+    """Return the distribution-free interval of the median of N ≥ `FEWEST_FOR_INTERVAL` values; its ends are values.
 
     Args:
         values: shape (N, …), one value per run along the first axis. Where one is NaN, both ends are NaN.

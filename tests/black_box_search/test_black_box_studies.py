@@ -26,6 +26,8 @@ from nasbench1shot1 import cli
 from nasbench1shot1.black_box_optimizer import Query
 from nasbench1shot1.black_box_search import studying
 from nasbench1shot1.black_box_search.drawing import caption, zero_note
+from nasbench1shot1.black_box_search.options import black_box_options
+from nasbench1shot1.black_box_search.repeats import Repeats
 from nasbench1shot1.display.axes import ZERO_NOTE, save_figure
 from nasbench1shot1.display.curves import Pooled, Statistic, pool_values
 from nasbench1shot1.display.style import Spread
@@ -186,6 +188,38 @@ def test_the_budget_of_a_metric_does_not_limit_methods_that_train_at_its_budgets
         study(tmp_path / "random", optimizer="random", **short, **given)
 
 
+@pytest.mark.parametrize(
+    ("limit", "least", "needed"),
+    [
+        ({"seconds": 1.0}, 2_685 * 108, "289,980 simulated seconds"),
+        ({"seconds": 1.0, "epochs": 4}, 2_685 * 4, "10,740 simulated seconds"),
+        ({"seconds": 1.0, "optimizer": "hyperband"}, 2_685 * 108, "289,980 simulated seconds"),
+        ({"seconds": 1.0, "simulated_workers": 10}, 28_998, "289,980 simulated seconds"),
+        ({"evaluations": 1}, 2_685, "2,685 trainings"),
+    ],
+)
+def test_a_limit_within_which_all_networks_could_be_trained_is_noted(
+    limit: dict[str, Any], least: int, needed: str
+) -> None:
+    def note(value: float) -> str:
+        given = {"optimizer": "random", "space": "s1", **limit, next(iter(limit)): value}
+        return Repeats(black_box_options(given), smooth).exhaustive_note()
+
+    smooth = smooth_table()
+    assert note(least - 1) == "" and f"all 2,685 networks of s1 for {limit.get('epochs', 108)} epochs" in note(least)
+    assert f"({needed})" in note(least)
+
+
+def test_the_screen_notes_that_all_networks_could_be_trained(tmp_path: Path) -> None:
+    def screen(evaluations: int) -> str:
+        out = tmp_path / str(evaluations)
+        console = Console(file=io.StringIO(), width=300)
+        nb.black_box("random", space="s1", evaluations=evaluations, repeats=1, out=out, console=console)
+        return console.file.getvalue()  # type: ignore[attr-defined, no-any-return]
+
+    assert "networks of s1" not in screen(2_684) and screen(2_685).count("all 2,685 networks of s1") == 1
+
+
 def test_a_search_is_determined_by_its_seed_and_number(tmp_path: Path) -> None:
     first, again = study(tmp_path / "a"), study(tmp_path / "b")
     assert first.lines == again.lines
@@ -245,6 +279,17 @@ def test_a_free_incumbent_without_regret_is_drawn_at_the_lower_edge(tmp_path: Pa
     assert set(axes.get_lines()[0].get_ydata()) == {axes.get_ylim()[0]}
     assert axes.figure.caption.endswith(f"\n{ZERO_NOTE}")
     assert caption([made]).endswith(f"\n{ZERO_NOTE}")
+
+
+def test_a_band_that_is_cut_at_zero_is_called_so(tmp_path: Path) -> None:
+    accuracies = np.full((2685, 4, 1), 0.9)
+    accuracies[::8] = 0.1
+    s1_table(accuracies, np.ones((2685, 4, 1))).save(tmp_path / "table")
+    made = study(tmp_path / "made", table=str(tmp_path / "table"), evaluations=1, repeats=12)
+    assert 0 < made.final["test_regret"].mean() < made.final["test_regret"].std()
+    legend = nb.draw_regret(made).figure.legends[0].get_title().get_text()
+    assert legend == "mean and 95 % confidence interval (cut at 0), 12 searches"
+    assert "cut" not in nb.draw_regret(made, spread="range").figure.legends[0].get_title().get_text()
 
 
 def test_zeros_of_a_median_are_noted_where_the_mean_is_positive() -> None:

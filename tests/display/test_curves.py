@@ -20,7 +20,9 @@ from nasbench1shot1.display.colours import curve_styles, from_legend, in_legend
 from nasbench1shot1.display.curves import (
     MOST_MARKERS,
     MOST_POINTS,
+    OF_A_SHARE,
     SPREADS,
+    UNLIMITED,
     Trace,
     band,
     describe_band,
@@ -110,6 +112,19 @@ def test_the_interval_of_a_mean_regret_is_cut_at_zero():
     assert curve.low == 0 and curve.is_cut and curve.high == mean_interval(found)[1] > found.mean()
 
 
+def test_a_band_is_cut_at_the_limits_of_possible_values_unless_a_value_lies_beyond_them():
+    found = np.array([[0.0, 0.9], [0.0, 1.0], [0.0, 1.0], [0.0, 1.0], [0.0, 1.0], [0.9, 0.2]])
+    low, high = mean_interval(found)
+    assert low[0] < 0 and high[1] > 1
+    curve = pool_values([0, 1], found, limits=OF_A_SHARE)
+    assert (curve.low[0], curve.high[1]) == (0, 1) and curve.is_cut
+    assert not pool_values([0, 1], found[:, 1:], limits=OF_A_SHARE).is_cut, "only cuts at the lower limit are named"
+    assert pool_values([0, 1], found, limits=UNLIMITED).low[0] == low[0]
+    for spread in ("ci", "range", "std"):
+        beyond = pool_values([0], found[:, :1] - 0.5, spread=spread)
+        assert beyond.low < -0.4 <= beyond.high and not beyond.is_cut
+
+
 def test_the_interval_of_many_normal_values_has_its_known_width():
     found = np.random.default_rng(0).normal(5, 1, (400, 50))
     curve = pool_values(range(50), found)
@@ -128,7 +143,7 @@ def test_each_spread_has_its_definition():
         curve = pool_values([0], found, spread=spread)
         assert (curve.low[0], curve.high[0]) == pytest.approx(edges), spread
         assert curve.is_cut == (spread == "std")
-    assert not pool_values([0], found, spread="std", lowest=None).is_cut
+    assert not pool_values([0], found, spread="std", limits=UNLIMITED).is_cut
     with refuses(nb.InvalidInputError, "'sem'", "ci, quartiles, range, std"):
         pool_values([0], found, spread="sem")
     with refuses(nb.InvalidInputError, "run"):
@@ -170,6 +185,9 @@ def test_bands_are_named():
     assert describe_band(None, 2) == describe_band("ci", 2, is_cut=True) == "mean and range of 2 seeds"
     low, high = band(np.array([[0.2, 0.5], [0.4, 0.1]]), "ci")  # which is what their interval is
     assert (low == [0.2, 0.1]).all() and (high == [0.4, 0.5]).all()
+    assert describe_band(None, 7, is_cut=True) == "mean and 95 % confidence interval (cut at 0), 7 seeds"
+    few_and_cut = "mean and 95 % confidence interval (cut at 0; n < 6: range), 3 to 10 seeds"
+    assert describe_band(None, [3, 10], is_cut=True) == few_and_cut
     assert describe_band(None, [10, 7, 10]) == "mean and 95 % confidence interval, 7 to 10 seeds"
     assert describe_band(None, {1, 2}) == "mean and range of 1 to 2 seeds"
     assert describe_band(None, [1, 1]) == ""

@@ -159,6 +159,9 @@ def test_few_runs_have_a_range_instead_of_an_interval():
     assert verdicts.difference_of(a, b) == Interval(21.5, 14.0, 28.0, is_range=True)
     row = Row(part="part", verdict=UNDECIDED, value=verdicts.mean_of(a), digits=1, unit=" %")
     assert row.value_text == "3.0 % (range 1.0 to 6.0)"
+    near_zero = replace(row, value=Interval(0.047, 0.00024, 0.093), digits=3)
+    assert near_zero.value_text == "0.047 [0.0002, 0.093] %", "an end that decides keeps its sign"
+    assert replace(near_zero, value=Interval(0.05, -0.0004, 0.0)).value_text == "0.050 [-0.0004, 0.000] %"
     assert not verdicts.mean_of(np.arange(6.0)).is_range and verdicts.mean_of(a[:1]).is_exact
 
 

@@ -120,6 +120,13 @@ def test_the_intervals_of_the_table_are_the_bands_of_the_figure(folder):
             assert low < (row.final_mean if statistic == "mean" else row.final_median) <= high
 
 
+def test_intervals_of_means_are_cut_at_zero_unless_a_value_is_negative():
+    (cut,) = summarise(np.array([[0.0], [0.0], [0.0], [0.0], [0.0], [0.9]]))
+    assert cut["low"] == 0 < cut["mean"] == 0.15 < cut["high"]
+    (below,) = summarise(np.array([[-0.02], [-0.01], [-0.03]]))  # relative to a network that is not the best one
+    assert (below["low"], below["high"]) == (-0.03, -0.01)
+
+
 def test_one_run_has_no_interval_and_unknown_values_are_left_out():
     (single,) = summarise(np.array([[0.25]]))
     assert (single["mean"], single["median"]) == (0.25, 0.25)

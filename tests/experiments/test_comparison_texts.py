@@ -221,7 +221,7 @@ def test_every_text_calls_the_range_of_few_runs_a_range(tmp_path):
             [enough],
             "mean and 95 % confidence interval",
             "Brackets: 95 %",
-            "(of means: Student's t; of medians: order statistics).",
+            "(of means: Student's t, cut at 0; of medians: order statistics).",
         ),
         ([few, enough], "n < 6: range", "of fewer than 6 runs: minimum", "or with the range of fewer than 6 runs."),
         ([one], "", f"{none}: no intervals.", f"{none}, so there are no intervals."),

@@ -21,6 +21,7 @@ from nasbench1shot1.experiments.reproduction.figures.collapse import BASE, SHORT
 from nasbench1shot1.experiments.reproduction.reproducing import reproduce
 from nasbench1shot1.experiments.reproduction.results.collapse import QUANTITIES, Collapse, measures, steps_per_epoch
 from nasbench1shot1.experiments.rescoring import rescore
+from nasbench1shot1.ground.intervals import mean_interval
 from nasbench1shot1.one_shot_search.regret_curve import MEAN_LABEL
 from nasbench1shot1.tables.table import load_table
 
@@ -119,6 +120,16 @@ def test_the_values_over_epochs_are_means_over_the_seeds(finished):
     assert row["seeds"] == 2
     without = frame.loc["without-none", 1]
     assert np.isnan(without["none_weight_mean"]) and without["zeroized_mean"] == 0 and without["connected_mean"] == 1
+
+
+def test_intervals_end_at_the_numbers_of_edges_and_at_all_searches():
+    values = {name: [0.0, 0.5] for name in QUANTITIES}
+    frames = [pandas.DataFrame(values | {"skips": [1.0, skips], "connected": 1.0}) for skips in (6, 6, 6, 6, 6, 3)]
+    frames[0]["connected"] = 0.0
+    results: Any = SimpleNamespace(measured={("50-epochs", BASE): frames}, spread="ci")
+    (curves,) = Collapse.curves.func(results).values()  # type: ignore[attr-defined]
+    assert curves["skips"].centre[1] == 5.5 and curves["skips"].high[1] == 6 and curves["connected"].high[0] == 1
+    assert mean_interval(curves["skips"].values)[1][1] > 6 and mean_interval(curves["connected"].values)[1][0] > 1
 
 
 def test_numbers_of_seeds_are_ranges_over_the_panels_and_the_band_is_that_of_the_base():

@@ -46,6 +46,9 @@ def test_six_values_are_the_fewest_whose_range_contains_the_median_often_enough(
 def test_unknown_values_have_unknown_intervals():
     found = skewed(7)
     found[4, 1] = np.nan
+    assert np.isnan(
+        [difference_interval(found[:, 1], found[:, 0]), difference_interval(found[:, 0], found[:, 1])]
+    ).all()
     for ends in (mean_interval(found), median_interval(found)):
         assert np.isnan(ends).tolist() == [[False, True, False]] * 2
 
@@ -54,6 +57,9 @@ def test_equal_values_have_intervals_without_width():
     equal = np.full(8, 0.25)
     assert mean_interval(equal) == median_interval(equal) == (0.25, 0.25)
     assert difference_interval(equal, equal + 1) == (1, 1)
+    for value in (0.1, 0.3, 1 / 3):
+        groups = np.full(7, value), np.full(10, value)
+        assert difference_interval(*groups) == (0, 0), "rounding of the means does not separate the groups"
     assert difference_interval(equal, skewed(8, 1)[:, 0])[0] < np.mean(skewed(8, 1)) - 0.25
 
 

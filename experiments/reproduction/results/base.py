@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import pandas
 
 from nasbench1shot1.display.colours import MOST_BANDS, Colors, checked_colors, checked_labels
-from nasbench1shot1.display.curves import describe_band, spread_words
+from nasbench1shot1.display.curves import describe_band, spread_words, with_cut
 from nasbench1shot1.display.style import AnyStyle, Spread, tones
 from nasbench1shot1.evaluator import mean_regret_of
 from nasbench1shot1.experiments.reproduction.figures.parts import Curve, Figure, Panel, Pooling
@@ -198,10 +198,9 @@ class Results(ABC):
         shown: dict[str, Any] = {"statistic": pooling.statistic, "is_cut": is_cut}
         return describe_band(self.spread, self.numbers_of_runs, pooling.over, **shown) + some
 
-    @property
-    def brackets_note(self) -> list[str]:
-        """A line about the intervals in brackets of the summary; none if every curve has one run."""
-        words = spread_words(self.spread, self.numbers_of_runs)
+    def brackets_note(self, is_cut: bool) -> list[str]:
+        """Return a line about the intervals in brackets of the summary; none if every curve has one run."""
+        words = with_cut(spread_words(self.spread, self.numbers_of_runs), is_cut)
         return [f"in brackets: {words}"] if self.seeds > 1 else []
 
     @property

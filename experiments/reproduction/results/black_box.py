@@ -9,7 +9,7 @@ import numpy as np
 import pandas
 
 from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.black_box_search.drawing import caption, draw_anytime, regret_floor
+from nasbench1shot1.black_box_search.drawing import caption, draw_anytime, has_cut_band, regret_floor
 from nasbench1shot1.black_box_search.options import recorded_study
 from nasbench1shot1.black_box_search.record import BlackBoxStudy, Clock
 from nasbench1shot1.black_box_search.repeats import Repeats
@@ -138,6 +138,13 @@ class BlackBoxResults(BlackBoxStudies):
         """The keys of the curves in each row of panels."""
         return curve_rows([[found.curve.key for found in curves] for _, curves in self.by_panel])
 
+    @property
+    def _is_cut(self) -> bool:
+        """Whether the band of some drawn regret is cut at 0."""
+        banded = {key for keys in self.curve_rows if self.drawn_curves(keys) <= MOST_BANDS for key in keys}
+        studies = (found.runs[0] for found in self.found if found.curve.key in banded)
+        return self.SHOWS_REGRET and has_cut_band(studies, self.spread, self.pooling.statistic)
+
     @abstractmethod
     def columns(self) -> Sequence[Any]:
         """Return what distinguishes the columns of panels."""
@@ -163,7 +170,7 @@ class BlackBoxResults(BlackBoxStudies):
                     ax.grid(alpha=0.25)
             for ax in (ax for line in lines[:-1] for ax in line):
                 ax.set_xlabel("")  # only the last row has a label
-            band = self.band([self.drawn_curves(keys) for keys in rows]) if self.figure.pooling else ""
+            band = self.band([self.drawn_curves(keys) for keys in rows], self._is_cut) if self.figure.pooling else ""
             styles = self.styles(colours)
             legend = {label: styles[key] for key, label in self.labels.items()} | self.levels()
             return canvas.finish(self._title(), self._caption(), legend=legend, band=band)

@@ -29,7 +29,7 @@ from nasbench1shot1.display.colours import (
     SKY,
     VERMILION,
 )
-from nasbench1shot1.display.curves import Pooled, describe_band, draw_curve, pool_values
+from nasbench1shot1.display.curves import OF_A_SHARE, UNLIMITED, Pooled, describe_band, draw_curve, pool_values
 from nasbench1shot1.display.style import AnyStyle
 from nasbench1shot1.experiments.comparison.rank_tests import SIGNIFICANT, rank_tests
 from nasbench1shot1.experiments.reproduction.figures.collapse import BASE, SHORTER
@@ -46,18 +46,18 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 SKIP = OPERATIONS.index("skip_connect")
 QUANTITIES = {
-    "test_regret": 0.0,
-    "skips": 0.0,
-    "zeroized": 0.0,
-    "connected": 0.0,
-    "none_weight": 0.0,
-    "skip_weight": 0.0,
-    "one_shot_validation_error": 0.0,
-    "preferred_one_shot_error": 0.0,
-    "hessian_eigenvalue": None,
-    "cell_alignment": None,
+    "test_regret": OF_A_SHARE,
+    "skips": (0.0, float(len(EDGES))),
+    "zeroized": (0.0, float(len(EDGES))),
+    "connected": OF_A_SHARE,
+    "none_weight": OF_A_SHARE,
+    "skip_weight": OF_A_SHARE,
+    "one_shot_validation_error": OF_A_SHARE,
+    "preferred_one_shot_error": OF_A_SHARE,
+    "hessian_eigenvalue": UNLIMITED,
+    "cell_alignment": UNLIMITED,
 }
-"""The columns of `measures` with their lowest possible values; None: they may be negative."""
+"""The columns of `measures` with their lowest and highest possible values."""
 _WORDS = {
     "test_regret": "test regrets",
     "skips": "numbers of skip connections",
@@ -122,8 +122,8 @@ class Collapse(SearchResults):
         for place, frames in self.measured.items():
             values = {name: np.stack([frame[name].to_numpy() for frame in frames]) for name in QUANTITIES}
             found[place] = {
-                name: pool_values(frames[0].index, values[name], spread=self.spread, lowest=lowest)
-                for name, lowest in QUANTITIES.items()
+                name: pool_values(frames[0].index, values[name], spread=self.spread, limits=limits)
+                for name, limits in QUANTITIES.items()
             }
         return found
 
@@ -199,7 +199,7 @@ class Collapse(SearchResults):
 
     def notes(self) -> list[str]:
         """Return what brackets mean, and which settings differ significantly from the base."""
-        found = self.brackets_note
+        found = self.brackets_note(any(curve["test_regret"].is_cut for curve in self.curves.values()))
         for (panel, quantity), own in self.rank_tests.groupby(["panel", "quantity"], sort=False):
             others = own.loc[own["p_holm"] < SIGNIFICANT, ["first", "second"]].to_numpy().ravel()
             names = ", ".join(name for name in others if name != BASE) or "none"

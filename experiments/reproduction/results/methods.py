@@ -202,7 +202,7 @@ class MethodTable(SearchResults):
 
     def notes(self) -> list[str]:
         """Return what brackets mean, and how many pairs of methods differ significantly."""
-        found = self.brackets_note
+        found = self.brackets_note(any(own.is_cut for pooled in self.pooled.values() for own in pooled.values()))
         for (panel, measure), own in self.rank_tests.groupby(["panel", "measure"], sort=False):
             differ = int((own["p_holm"] < SIGNIFICANT).sum())
             words = {FINAL: "final", BEST: "best-seen", ANYTIME: "anytime"}[str(measure)]

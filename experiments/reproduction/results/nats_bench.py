@@ -14,7 +14,16 @@ from nasbench1shot1.black_box_search.record import BlackBoxStudy
 from nasbench1shot1.display.axes import label_epochs
 from nasbench1shot1.display.canvas import Canvas
 from nasbench1shot1.display.colours import MOST_BANDS, curve_styles
-from nasbench1shot1.display.curves import LEVEL_COLOUR, Pooled, draw_curve, draw_level, pool, pool_values, span
+from nasbench1shot1.display.curves import (
+    LEVEL_COLOUR,
+    OF_A_SHARE,
+    Pooled,
+    draw_curve,
+    draw_level,
+    pool,
+    pool_values,
+    span,
+)
 from nasbench1shot1.display.style import AnyStyle, Spread, tones
 from nasbench1shot1.experiments.accuracies import (
     SIZE_PUBLISHED,
@@ -154,7 +163,7 @@ def accuracy_over_time(study: BlackBoxStudy, spread: Spread | None = None) -> Po
     end, step = (study.config["seconds"], EVERY) if is_timed else (study.config["evaluations"], 1.0)
     times = np.arange(step, end + step / 2, step)
     accuracies = [replace(trace, values=1 - trace.values, final=1 - trace.final) for trace in errors]
-    return pool(accuracies, times[times >= span(errors)[0]], spread=spread)
+    return pool(accuracies, times[times >= span(errors)[0]], spread=spread, limits=OF_A_SHARE)
 
 
 class AccuracyOfDataSets(SearchResults):
@@ -169,7 +178,7 @@ class AccuracyOfDataSets(SearchResults):
         for place, frames in self.frames.items():
             epochs = range(min(map(len, frames)))
             values = np.stack([1 - frame["table_test_error"].to_numpy(np.float64)[: len(epochs)] for frame in frames])
-            found[place] = pool_values(list(epochs), values, spread=self.spread)
+            found[place] = pool_values(list(epochs), values, spread=self.spread, limits=OF_A_SHARE)
         return found
 
     @cached_property
