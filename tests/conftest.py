@@ -1,6 +1,5 @@
 """Fixtures shared by several test modules."""
 
-import gc
 import os
 import warnings
 from collections.abc import Iterator
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import browser as browsers
+import garbage
 import numpy as np
 import pytest
 import warm_process
@@ -107,10 +107,7 @@ def pytest_xdist_auto_num_workers() -> int:
 
 
 def pytest_collection_finish() -> None:
-    """Exempt what imports and the collection of tests have allocated from garbage collections, and collect rarely."""
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(20_000, 20, 20)
+    garbage.collect_rarely()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -178,6 +175,7 @@ def skip_repeated_work() -> Iterator[None]:
 @pytest.hookimpl(optionalhook=True)  # of xdist
 def pytest_configure_node(node: Any) -> None:
     """Start one fork server for all processes of xdist, because each would spend 6 s on its imports."""
+    garbage.collect_rarely()  # this process does not collect tests
     data = _data_folder(node.config._tmp_path_factory.getbasetemp())
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("NB1SHOT1_DATA", str(data))  # for forked processes without an environment of their own

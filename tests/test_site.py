@@ -86,29 +86,30 @@ def test_pages_fit_the_window(browser, address, size) -> None:
             assert not page.is_too_wide(), place
 
 
-@pytest.mark.parametrize(
-    ("words", "title", "place"),
-    [
-        ("write_report_page", "API reference", "reference/"),
-        ("slurm", "Many runs", "jobs/"),
-        ("Hyperband", "Black-box methods", "black_box_methods/"),
-    ],
-)
-def test_the_search_finds_a_page(browser, address, words, title, place) -> None:
+def test_the_search_finds_pages_and_an_option_with_its_dashes(browser, address) -> None:
+    """The search would take a dash before a word for "without this word".
+
+    All searches use one window, because indexing the site takes a browser 2 s.
+    """
     with opened(browser, address) as page:
-        page.get_by_role("textbox", name="Search").press_sequentially(words)
-        first = page.locator(".md-search-result__link").first
+        box, first = page.get_by_role("textbox", name="Search"), page.locator(".md-search-result__link").first
+        box.press_sequentially("--dry-run")
         first.wait_for()
-        assert title in first.inner_text()
-        first.click()
-        page.wait_for_url(re.compile(re.escape(address + place)))
-
-
-def test_the_search_finds_an_option_with_its_dashes(browser, address) -> None:
-    """The search would take a dash before a word for "without this word"."""
-    with opened(browser, address) as page:
-        page.get_by_role("textbox", name="Search").press_sequentially("--dry-run")
-        page.locator(".md-search-result__link").first.wait_for()
+        for words, title, place in [
+            ("write_report_page", "API reference", "reference/"),
+            ("slurm", "Many runs", "jobs/"),
+            ("Hyperband", "Black-box methods", "black_box_methods/"),
+        ]:
+            box.fill("")
+            first.wait_for(state="detached")
+            box.fill(words)  # at once, because the first letters have results, too
+            box.press("End")  # the site searches after a key is released
+            first.wait_for()
+            assert title in first.inner_text()
+            with page.context.expect_page() as result:
+                first.click(modifiers=["Control"])  # in another window
+            result.value.wait_for_url(re.compile(re.escape(address + place)))
+            result.value.close()
 
 
 def test_commands_and_their_comments_fit_the_window(browser, address) -> None:

@@ -141,7 +141,7 @@ def test_the_folder_records_the_options(ranking, run):
 
 @pytest.mark.parametrize("optimizer", [*UNLIKE, "random-ws", "spos", "fair-darts", "oles"])
 def test_runs_of_every_kind_of_optimizer_can_be_ranked(optimizer, tmp_path):
-    few = {"epochs": 1, "images_per_half": 20, **FOR_TINY.get(optimizer, {})}
+    few = {"epochs": 1, "images_per_half": 20, "image_side": 8, **FOR_TINY.get(optimizer, {})}
     if optimizer in (
         "beta-darts",
         "lambda-darts",

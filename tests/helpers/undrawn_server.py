@@ -8,18 +8,23 @@ import os
 import sys
 from unittest.mock import patch
 
+import garbage
 import pytest
 import torch
 from unrendered import skip_pictures
 from unrepeated import skip_repetitions
 
 from nasbench1shot1.benchmark import benchmarks
+from nasbench1shot1.cli import COMMANDS
+from nasbench1shot1.ground.plugins import imported
 from nasbench1shot1.images.image_set import SAMPLE_NAME, load_images
 from nasbench1shot1.registry import BUILT_IN, GROUPS, names, optimizer, search_space
 
 
 def look_up() -> None:
-    """Import built-in one-shot methods and spaces, and list those that installed packages add."""
+    """Import commands, built-in one-shot methods, spaces and benchmarks, and list those that installed packages add."""
+    for command in COMMANDS.values():
+        imported(f"nasbench1shot1.commands.{command.target}")
     for name in BUILT_IN["optimizers"]:
         optimizer(name)
     for name in BUILT_IN["search_spaces"]:
@@ -28,7 +33,9 @@ def look_up() -> None:
     with patch.object(sys, "path", path):  # the path of the process that started the server
         for group in GROUPS:
             names(group)
-        list(benchmarks())
+        for benchmark in benchmarks():
+            for part in ("keys", "cell"):
+                benchmark.load(part)
 
 
 def decode_images() -> None:
@@ -43,3 +50,4 @@ skip_pictures(pytest.MonkeyPatch())
 skip_repetitions(pytest.MonkeyPatch())
 look_up()
 decode_images()
+garbage.collect_rarely()

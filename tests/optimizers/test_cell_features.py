@@ -24,7 +24,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "fbnetv2": {"warm_up_ratio": 0.0},
     "tas": {"warm_up_ratio": 0.0},
 }
-SIZES = {"s1": {}, "nb201": {}, "nats-size": {"channels": 64, "cells": 3, "image_side": 8, "images_per_half": 20}}
+SIZES: dict[str, dict[str, Any]] = {"s1": {}, "nb201": {}, "nats-size": {"channels": 64, "cells": 3}}
 
 
 def accepts(method: str, space: str) -> bool:
@@ -53,8 +53,8 @@ def result(method: str, space: str, options: tuple[tuple[str, Any], ...]) -> tup
 
 @pytest.mark.parametrize(("method", "space"), ACCEPTED)
 def test_every_method_differs_from_darts_on_every_space_that_it_accepts(method, space):
-    own = {"epochs": 2, "cells": 2, "channels": 4, "images_per_half": 20, "batch_size": 20, **OPTIONS.get(method, {})}
-    own |= SIZES[space]
+    own = {"epochs": 2, "cells": 2, "channels": 4, "images_per_half": 20, "image_side": 8, "batch_size": 20}
+    own |= OPTIONS.get(method, {}) | SIZES[space]
     names = ("epochs", "cells", "channels", "images_per_half", "batch_size", "image_side")
     common = tuple((name, own[name]) for name in names if name in own)
     ours, plain = result(method, space, tuple(own.items())), result("darts", space, common)
