@@ -114,17 +114,20 @@ def draw(collected, path):
     rows = figure.subplots(2, 2, sharey=True)
     for (bound, words), panels in zip(BOUNDS.items(), rows, strict=True):
         for axes, methods in zip(panels, (ONE_SHOT, BLACK_BOX), strict=True):
+            is_cut = False
             for method, style in zip(methods, curve_styles(methods), strict=True):
                 runs = collected["runs"][f"{method}-{bound}"].values()
                 traces = [_trace(run) for run in runs]
                 label = f"{method}, n = {len(traces)}"
                 is_study = methods is BLACK_BOX
-                draw_curve(axes, pool(traces, whole=not is_study), label=label, style=style, steps=is_study)
+                curve = pool(traces, whole=not is_study)
+                is_cut |= curve.is_cut
+                draw_curve(axes, curve, label=label, style=style, steps=is_study)
             draw_level(axes, 100 * collected["baselines"][bound][1], BASELINES[bound])
             kind = "One-shot searches" if methods is ONE_SHOT else "Black-box searches on test accuracy"
             axes.set_title(f"{kind}:\n{words}", fontsize=8)
             axes.set_xlabel("epoch" if methods is ONE_SHOT else "evaluated architectures")
-            axes.legend(fontsize=7, title=describe_band("ci"), title_fontsize=7)
+            axes.legend(fontsize=7, title=describe_band("ci", is_cut=is_cut), title_fontsize=7)
         panels[0].set_ylabel("test regret on CIFAR-10 (%)")
     rows[0][0].set_ylim(0, 4)
     figure.savefig(path, dpi=110)

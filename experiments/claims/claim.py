@@ -70,7 +70,7 @@ class Row:
         return f"{value}{self.unit} (range {low} to {high})" if self.value.is_range else f"{value}{interval}{self.unit}"
 
     def _end(self, end: float) -> str:
-        """Return an end of the interval, with so many digits that its sign remains visible."""
+        """Return an end of the interval, with enough digits to show its sign."""
         text = f"{end:.{self.digits}f}"
         return text if end == 0 or float(text) != 0 else f"{end:.1g}"
 

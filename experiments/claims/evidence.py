@@ -193,7 +193,7 @@ class Records:
 
 
 load_once = lru_cache(maxsize=1)(load_table)
-"""`load_table`, which keeps the last table open, because all rankings of a figure use the same table."""
+"""`load_table` with a cache of one table: all rankings of a figure use the same one."""
 
 
 def _opened_run(folder: Path) -> RunRecord:

@@ -26,7 +26,7 @@ def scored_epochs(
 ) -> Iterator[tuple[int, EpochScores, list[Truth]]]:
     """Yield epochs of a finished ranking, with the scores and the true errors of their architectures.
 
-    The true errors are on the data set of the search; on the table's first one if the ranking does not record it.
+    The true errors are on the data set of the search or, if the ranking does not record it, on the table's first one.
     Architectures that several epochs share are looked up once.
 
     Args:

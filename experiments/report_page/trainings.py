@@ -9,7 +9,7 @@ import numpy as np
 
 from nasbench1shot1.cell_training.record import ACCURACIES, Training
 from nasbench1shot1.display.colours import curve_styles
-from nasbench1shot1.display.curves import Trace, describe_band, log_floor, pool
+from nasbench1shot1.display.curves import OF_A_SHARE, Trace, describe_band, log_floor, pool
 from nasbench1shot1.display.style import Spread
 from nasbench1shot1.experiments.report_page.charts import line, rounded, shown_curve
 from nasbench1shot1.experiments.report_page.markup import NO_VALUE, Cell, Markup, sortable_table, tag
@@ -92,7 +92,10 @@ def learning_curves(networks: Sequence[Trained], spread: Spread | None, most: in
     """
     looks = curve_styles([of.label for of in networks])
     traced = {split: {of.label: traces for of in networks if (traces := of.traces(split))} for split in SPLITS}
-    pooled = {split: {label: pool(of, spread=spread) for label, of in found.items()} for split, found in traced.items()}
+    pooled = {
+        split: {label: pool(of, spread=spread, limits=OF_A_SHARE) for label, of in found.items()}
+        for split, found in traced.items()
+    }
     curves = []
     for of, look in zip(networks, looks, strict=True):
         own = {

@@ -63,7 +63,7 @@ def pack(jobs: Sequence[FigureJob], path: Path, figure: str) -> int:
     Args:
         jobs: the runs of a figure.
         path: the file to write; its name must end with `SUFFIX` (see `check_name`).
-        figure: the name of the figure; the file names the figure to which the runs belong.
+        figure: the name of the figure. The file names the figure that owns its runs (`Figure.runs_of`).
 
     Raises:
         UserError: the file cannot be written, or the records are too large for one file.

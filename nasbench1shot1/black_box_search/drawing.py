@@ -82,7 +82,7 @@ def band_text(studies: Sequence[BlackBoxStudy], spread: Spread | None) -> str:
 
 
 def has_cut_band(studies: Iterable[BlackBoxStudy], spread: Spread | None = None, statistic: Statistic = "mean") -> bool:
-    """Return whether the band of some study's test regret is cut at 0."""
+    """Return whether the band of any study's test regret is cut at 0."""
     return any(study.regret_curve(spread, statistic).is_cut for study in studies)
 
 

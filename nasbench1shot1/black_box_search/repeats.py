@@ -174,22 +174,30 @@ class Repeats:
         )
 
     def exhaustive_note(self) -> str:
-        """Return a sentence if each search could train all networks of the space at its largest budget; else empty."""
-        config, training = self.options.common, self.objective.validation
-        rows, most = self.table.members(self.space.name), max(self.used_budgets)
+        """Return a sentence if each search could train all networks of the space at its largest budget; else empty.
+
+        With bounds, only the networks within them count.
+        """
+        if self.table.is_partial:
+            return ""
+        config, training, within = self.options.common, self.objective.validation, self.judge.within
+        rows, most = self.table.members(self.space.name, within, self.judge.dataset), max(self.used_budgets)
         if config.evaluations is not None:
             limit, needed, what = float(config.evaluations), float(len(rows)), counted(len(rows), "training")
         else:
-            limit, needed = required(config.seconds) * config.simulated_workers, 0.0
+            limit, needed = required(config.seconds) * config.simulated_workers, config.decision_seconds * len(rows)
             for metric in ("training_time", "evaluation_time"):
                 if self.table.stored(metric, training) is not None:
                     needed += float(mean_of_known(self.table.values(metric, most, training)[rows]).sum())
             what = f"{needed:,.0f} simulated seconds"
-        if self.table.is_partial or not limit >= needed:  # NaN: a time is unknown
+        if not limit >= needed:  # NaN: a time is unknown
             return ""
+        networks = f"all {len(rows):,} networks of {self.space.name}{' within the bounds' if within else ''}"
+        if not self.describe_budgets():
+            return f"Each search is long enough to evaluate {networks}: lower the limit to compare optimizers."
         return (
-            f"Each search is long enough to train all {len(rows):,} networks of {self.space.name} for "
-            f"{counted(most, 'epoch')} ({what}): choose a lower limit to compare optimizers."
+            f"Each search is long enough to train {networks} for {counted(most, 'epoch')} ({what}): lower the limit to "
+            "compare optimizers."
         )
 
     @cached_property

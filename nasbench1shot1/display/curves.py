@@ -33,8 +33,8 @@ SPREADS: dict[Spread, str] = {
 """The bands in words."""
 RANGE = "range"
 """The band of a few runs in words, where others have a confidence interval."""
-NOT_NEGATIVE, OF_A_SHARE, UNLIMITED = (0.0, np.inf), (0.0, 1.0), (-np.inf, np.inf)
-"""Limits of possible values of regrets and errors, of accuracies and other shares, and of correlations."""
+NOT_NEGATIVE, OF_A_SHARE, OF_A_CORRELATION, UNLIMITED = (0.0, np.inf), (0.0, 1.0), (-1.0, 1.0), (-np.inf, np.inf)
+"""Limits of possible values of regrets, of errors, accuracies and other shares, of correlations, and no limits."""
 MOST_POINTS = 1_000
 """Maximum number of points of a curve. Curves with more changes are sampled evenly on a logarithmic axis."""
 MOST_MARKERS = 12

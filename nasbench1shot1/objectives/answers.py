@@ -21,7 +21,7 @@ class BudgetSpent(UserError):
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """The answer of an objective. Its `repr` rounds numbers to ten digits.
+    """The answer of an objective. Its `repr` rounds numbers to ten significant digits.
 
     Attributes:
         architecture: the architecture; None if each choice is valid, but their combination is not in the space.
@@ -61,7 +61,7 @@ class Evaluation:
 
 
 def _rounded(value: Any) -> Any:
-    """Return a number with ten digits, or a tuple of such numbers; other values are returned as they are."""
+    """Return a number, or the numbers of a tuple, with ten significant digits; other values are returned unchanged."""
     if isinstance(value, tuple):
         return tuple(map(_rounded, value))
     return float(f"{value:.10g}") if isinstance(value, float) else value

@@ -16,7 +16,7 @@ from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.display.axes import label_epochs, start_at_zero, use_whole_numbers
 from nasbench1shot1.display.canvas import Canvas
 from nasbench1shot1.display.colours import BLACK, Colors, checked_colors, curve_styles, data_set_styles, main_first
-from nasbench1shot1.display.curves import Pooled, describe_band, draw_curve, draw_level, pool_values
+from nasbench1shot1.display.curves import OF_A_SHARE, Pooled, describe_band, draw_curve, draw_level, pool_values
 from nasbench1shot1.display.data import note_drawn
 from nasbench1shot1.display.layout import in_two_lines
 from nasbench1shot1.display.marked_networks import draw_marked
@@ -108,7 +108,8 @@ def regret_figure(
         if found.has_error:
             draw_one_shot_error(found, rows[1], method, name=one_shot_error_text([run.config for run in runs]))
         if entropy is not None:
-            draw_entropy(pool_values(found.frame.index, entropy, spread=spread), rows[1 + found.has_error], method)
+            pooled = pool_values(found.frame.index, entropy, spread=spread, limits=OF_A_SHARE)
+            draw_entropy(pooled, rows[1 + found.has_error], method)
         if counts is not None:
             draw_operation_counts(counts.loc[found.frame.index], rows[-1])
         draw_events(frames, config, rows[: 1 + found.has_error + (entropy is not None)])
@@ -191,7 +192,8 @@ def anytime_regret(frames: Sequence[pandas.DataFrame], spread: Spread | None = N
     kept = [frame[frame["epoch"] <= last] for frame in frames]
     names = [*CURVES, *other_regrets(kept[0])]
     values = {name: np.stack([frame[name].to_numpy(np.float64) for frame in kept]) for name in names}
-    curves = {name: pool_values(kept[0]["epoch"], found, spread=spread) for name, found in values.items()}
+    epochs = kept[0]["epoch"]
+    curves = {name: pool_values(epochs, found, spread=spread, limits=OF_A_SHARE) for name, found in values.items()}
     stacked = pandas.concat(kept)
     known = {name: stacked[name.replace("regret", "measured")].astype(float) for name in (TEST, VALIDATION)}
     shares = {name: flags.where(stacked[name].notna()) for name, flags in known.items()}

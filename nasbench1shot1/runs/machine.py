@@ -19,9 +19,11 @@ MOST_THREADS = 8 * (os.cpu_count() or 1)
 Device = Annotated[str, Form("{auto,cpu,cuda,cuda:N}")]
 """The type of the option `device`, for `resolve_device`."""
 SWAP_UNKNOWN = 4  # times the physical memory, for systems that grow their swap as needed
-OF_A_CELL = 10**5
-"""Bytes of the Python objects of a network's cell; a cell of a supernet on s1 has 160,000."""
-_TOO_LARGE = re.compile("CUDA out of memory|DefaultCPUAllocator|[Oo]verflow")  # in PyTorch's messages
+OF_A_CELL = 4 * 10**4
+"""Fewest bytes of the Python objects of a network's cell; a cell of a supernet on s1 has 160,000."""
+_TOO_LARGE = re.compile(  # in PyTorch's messages
+    "out of memory|DefaultCPUAllocator|Overflow when unpacking|Storage size calculation overflowed"
+)
 PACKAGES = ("torch", "numpy", "pandas", "ConfigSpace", "matplotlib")
 """Packages whose versions are recorded."""
 

@@ -195,6 +195,7 @@ def test_the_budget_of_a_metric_does_not_limit_methods_that_train_at_its_budgets
         ({"seconds": 1.0, "epochs": 4}, 2_685 * 4, "10,740 simulated seconds"),
         ({"seconds": 1.0, "optimizer": "hyperband"}, 2_685 * 108, "289,980 simulated seconds"),
         ({"seconds": 1.0, "simulated_workers": 10}, 28_998, "289,980 simulated seconds"),
+        ({"seconds": 1.0, "decision_seconds": 2.0}, 2_685 * 110, "295,350 simulated seconds"),
         ({"evaluations": 1}, 2_685, "2,685 trainings"),
     ],
 )
@@ -208,6 +209,18 @@ def test_a_limit_within_which_all_networks_could_be_trained_is_noted(
     smooth = smooth_table()
     assert note(least - 1) == "" and f"all 2,685 networks of s1 for {limit.get('epochs', 108)} epochs" in note(least)
     assert f"({needed})" in note(least)
+
+
+def test_all_networks_within_bounds_and_values_without_training_are_noted() -> None:
+    def note(**given: Any) -> str:
+        options = black_box_options({"optimizer": "random", "space": "nb201", "dataset": "cifar10", **given})
+        return Repeats(options, nb.load_table("nb201")).exhaustive_note()
+
+    few = int((nb.load_table("nb201").query(list(nb.search_space("nb201")), dataset="cifar10")["flops"] <= 2e7).sum())
+    bounded = note(evaluations=few, max_flops=2e7)
+    assert f"train all {few:,} networks of nb201 within the bounds for 12 epochs" in bounded
+    assert note(evaluations=few - 1, max_flops=2e7) == ""
+    assert "evaluate all 15,625 networks of nb201: lower" in note(evaluations=15_625, objective="flops")
 
 
 def test_the_screen_notes_that_all_networks_could_be_trained(tmp_path: Path) -> None:

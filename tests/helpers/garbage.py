@@ -1,7 +1,7 @@
 """Fewer garbage collections: none while a process imports modules, and rare ones afterwards.
 
-A full collection visits all objects of imported modules, half a million. It takes 0.3 s, and as long again in every
-forked process, which also copies them. Importing this module disables garbage collections.
+A full collection visits half a million objects of imported modules and takes 0.3 s. In a forked process, it also copies
+their memory. Importing this module disables garbage collections.
 """
 
 import gc

@@ -199,7 +199,7 @@ class Collapse(SearchResults):
 
     def notes(self) -> list[str]:
         """Return what brackets mean, and which settings differ significantly from the base."""
-        found = self.brackets_note(any(curve["test_regret"].is_cut for curve in self.curves.values()))
+        found = self.brackets_note(any(curve[name].is_cut for curve in self.curves.values() for name in TESTED))
         for (panel, quantity), own in self.rank_tests.groupby(["panel", "quantity"], sort=False):
             others = own.loc[own["p_holm"] < SIGNIFICANT, ["first", "second"]].to_numpy().ravel()
             names = ", ".join(name for name in others if name != BASE) or "none"

@@ -11,7 +11,7 @@ from nasbench1shot1.display.axes import label_epochs
 from nasbench1shot1.display.canvas import Canvas
 from nasbench1shot1.display.charts import shifts
 from nasbench1shot1.display.colours import curve_styles
-from nasbench1shot1.display.curves import UNLIMITED, Pooled, describe_band, pool_values
+from nasbench1shot1.display.curves import OF_A_CORRELATION, Pooled, describe_band, pool_values
 from nasbench1shot1.display.style import AnyStyle, tone, tones
 from nasbench1shot1.experiments.correlation.recomputed import spearman_by_epoch
 from nasbench1shot1.experiments.correlation.truth import headline_place, places, rows_at
@@ -55,7 +55,7 @@ class RankingCurves(CurveResults):
         for group, own in self._groups():
             by_name = {name: own.pivot(index="run", columns="epoch", values=f"spearman_{name}") for name in LABELS}
             found[group] = {
-                name: pool_values(values.columns, values, spread=self.spread, limits=UNLIMITED)
+                name: pool_values(values.columns, values, spread=self.spread, limits=OF_A_CORRELATION)
                 for name, values in by_name.items()
             }
         return found
