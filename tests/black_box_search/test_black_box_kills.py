@@ -45,6 +45,7 @@ def test_kills_neither_lose_nor_repeat_nor_change_a_search(
                 KILLS - killed.total(),
                 *([cluster.revive] if cluster else []),
                 mean=0.4,
+                turn=studies,
             )
             made = nb.BlackBoxStudy.open(folder)
             assert made.lines == whole.lines

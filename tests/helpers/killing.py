@@ -116,6 +116,7 @@ def run_with_kills(
     kills: int,
     revive: Callable[[], None] = lambda: None,
     mean: float = 0.2,
+    turn: int = 0,
 ) -> Counter[str]:
     """Run a study to its end despite kills; return how often each kind of process was killed.
 
@@ -126,8 +127,10 @@ def run_with_kills(
         kills: after this number, the study is left alone.
         revive: starts killed workers again; called between kills.
         mean: average number of seconds between kills; about as long as a run of the study takes.
+        turn: number of the kind that is killed first; the master is the last one. A test of several studies passes the
+            study's number: a fast study may end after one or two kills, before the turn of the master.
     """
-    killed, victims, turn, names = Counter[str](), set[int](), 0, [*kinds, "master"]
+    killed, victims, names = Counter[str](), set[int](), [*kinds, "master"]
     master = start()
     while killed.total() < kills and master.is_alive():
         kind = names[turn % len(names)]

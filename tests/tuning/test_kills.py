@@ -71,6 +71,7 @@ def test_kills_neither_lose_nor_repeat_nor_change_a_trial(tmp_path, is_cluster, 
                 rng,
                 KILLS - killed.total(),
                 *([cluster.revive] if cluster else []),
+                turn=studies,
             )
             assert_is_whole(folder)
             studies += 1
@@ -107,6 +108,7 @@ def test_kills_neither_lose_nor_repeat_nor_change_a_search(tmp_path, whole):
             rng,
             KILLS - killed.total(),
             mean=1.0,
+            turn=studies,
         )
         assert_equals(Study.open(folder), whole)
         studies += 1
