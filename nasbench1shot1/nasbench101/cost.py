@@ -40,7 +40,7 @@ class Skeleton:
         classes: number of classes.
 
     Raises:
-        InvalidInputError: an attribute is not a whole number of at least 1.
+        InvalidInputError: an attribute is not a whole number of at least 1, or `classes` exceeds a million.
     """
 
     stem_channels: int = 128
@@ -125,7 +125,7 @@ def multiply_adds(x: Any, skeleton: Skeleton | None = None, side: int = 32) -> i
     """Return the multiply-adds of a cell's network for one image of `side` × `side` pixels, without building it.
 
     Convolutions and the dense layer count; batch-norm, pooling and sums do not. Other arguments and errors are as for
-    `parameter_count`. Raises InvalidInputError if `side` is not a whole number of at least 1.
+    `parameter_count`. Raises InvalidInputError if `side` is not a whole number from 1 to 65,536.
     """
     cell, skeleton, side = as_cell(x), skeleton or Skeleton(), positive_number("side", side)
     matrix = cell.matrix.tolist()

@@ -19,7 +19,8 @@ def edge_parameter_count(
 
     n₁ and n₃ are the numbers of edges with a 1×1 and a 3×3 convolution.
 
-    Raises InvalidInputError if the operations are not valid, or a size is not a whole number of at least 1.
+    Raises InvalidInputError if the operations are not valid, a size is not a whole number of at least 1, or
+    `classes` exceeds a million.
     """
     channels, cells_per_stage, classes = checked_sizes(
         channels=channels, cells_per_stage=cells_per_stage, classes=classes
@@ -44,7 +45,7 @@ def multiply_adds(
     `side` is a multiple of 4, because the image is halved twice. By default 7,783,040 + 3,932,160 n₁ + 35,389,440 n₃.
     The FLOPs in NAS-Bench-201's files are this number plus one for each class, for the bias.
 
-    Raises InvalidInputError like `edge_parameter_count`, and if `side` is not a multiple of 4.
+    Raises InvalidInputError like `edge_parameter_count`, and if `side` is not a multiple of 4, up to 65,536.
     """
     channels, cells_per_stage, classes = checked_sizes(
         channels=channels, cells_per_stage=cells_per_stage, classes=classes

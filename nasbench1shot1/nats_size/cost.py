@@ -22,7 +22,7 @@ Count = Any
 def parameter_count(widths: Sequence[int], classes: int = 10) -> int:
     """Return the trainable parameters of an architecture's network without building it.
 
-    Raises InvalidInputError if the widths are not valid, or `classes` is not a whole number of at least 1.
+    Raises InvalidInputError if the widths are not valid, or `classes` is not a whole number from 1 to a million.
     """
     return int(parameter_counts([checked_widths(widths)], classes)[0])
 
@@ -32,7 +32,7 @@ def flops(widths: Sequence[int], classes: int = 10, side: int = 32) -> int:
 
     `side` is a multiple of 4, because the image is halved twice.
 
-    Raises InvalidInputError like `parameter_count`, and if `side` is not a multiple of 4.
+    Raises InvalidInputError like `parameter_count`, and if `side` is not a multiple of 4, up to 65,536.
     """
     return int(all_flops([checked_widths(widths)], classes, side)[0])
 
@@ -40,7 +40,7 @@ def flops(widths: Sequence[int], classes: int = 10, side: int = 32) -> int:
 def parameter_counts(widths: ArrayLike, classes: int = 10) -> NDArray[np.int64]:
     """Return the trainable parameters of many architectures, (N,); `widths` (N, 5) are valid.
 
-    Raises InvalidInputError if `classes` is not a whole number of at least 1.
+    Raises InvalidInputError if `classes` is not a whole number from 1 to a million.
     """
     classes = positive_number("classes", classes)
     c0, c1, c2, c3, c4 = _layers(widths)
@@ -52,7 +52,8 @@ def parameter_counts(widths: ArrayLike, classes: int = 10) -> NDArray[np.int64]:
 def all_flops(widths: ArrayLike, classes: int = 10, side: int = 32) -> NDArray[np.int64]:
     """Return the FLOPs of many architectures, (N,); `widths` (N, 5) are valid.
 
-    Raises InvalidInputError if `classes` is not a whole number of at least 1, or `side` is not a multiple of 4.
+    Raises InvalidInputError if `classes` is not a whole number from 1 to a million, or `side` is not a multiple of 4,
+    up to 65,536.
     """
     classes, side = positive_number("classes", classes), checked_side(side)
     c0, c1, c2, c3, c4 = _layers(widths)
