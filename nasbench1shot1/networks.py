@@ -1,14 +1,25 @@
-"""Construction of an architecture's stand-alone network, as its benchmark trains it."""
+"""Stand-alone networks of architectures, as their benchmarks train them, and checks of the sizes of networks."""
 
 import inspect
 from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.benchmark import Benchmark, benchmarks
-from nasbench1shot1.ground.arguments import check_torch_generator
+from nasbench1shot1.ground.arguments import check_torch_generator, positive_number
 from nasbench1shot1.ground.errors import unknown_name
 
 if TYPE_CHECKING:
     from torch.nn import Module
+
+LARGEST_SIZES = {"classes": 10**6, "side": 2**16}
+"""Largest sizes of those that only multiply counts, which must fit into 64 bits; memory limits the others."""
+
+
+def network_size(name: str, value: Any) -> int:
+    """Return a size of a network, such as its `channels` or `classes`, as an int.
+
+    Raises InvalidInputError if it is not a whole number of at least 1, or exceeds its limit in `LARGEST_SIZES`.
+    """
+    return positive_number(name, value, LARGEST_SIZES.get(name))
 
 
 def benchmark_of(x: Any) -> Benchmark:

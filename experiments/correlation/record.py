@@ -3,6 +3,7 @@
 import io
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -16,12 +17,12 @@ from nasbench1shot1.experiments.correlation.options import RankingOptions
 from nasbench1shot1.experiments.correlation.reliability import COLUMNS as CURVE_COLUMNS
 from nasbench1shot1.experiments.correlation.truth import ALL, rows_at, rows_of_all
 from nasbench1shot1.ground.csv_floats import exact_floats
-from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError
+from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, UserError
 from nasbench1shot1.ground.files import blocked_error, read_bytes, read_npz, sha256
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.one_shot_search.record import Run, open_search
 from nasbench1shot1.registry import check_trusted, one_shot, search_space
-from nasbench1shot1.runs.folder import CONFIG, SUMMARY, damaged_file_error
+from nasbench1shot1.runs.folder import CONFIG, SUMMARY, damaged_file_error, read_description
 from nasbench1shot1.runs.options import recorded_options
 from nasbench1shot1.runs.record import ObjectOf, RunRecord, has_type
 from nasbench1shot1.space import OneShotSpace
@@ -183,7 +184,7 @@ class Ranking(RunRecord):
         recorded, own = Path(self.config["run"]), self.folder.absolute()
         moved = [own.parent, *(figure / self.searched_job for figure in own.parents[2:3])]
         if not recorded.exists():
-            recorded = next((path for path in moved if (path / CONFIG).is_file()), recorded)
+            recorded = next(filter(_is_search, moved), recorded)
         return open_search(recorded)
 
     @cached_property
@@ -353,3 +354,9 @@ def scores_path(folder: Path, epoch: int) -> Path:
 def blocks_path(folder: Path, epoch: int) -> Path:
     """Return the path of an epoch's scores on blocks of images, from which the reliability is computed."""
     return folder / f"blocks-{epoch:03d}.npz"
+
+
+def _is_search(folder: Path) -> bool:
+    with suppress(UserError):
+        return read_description(folder)[0] == Run.KIND
+    return False

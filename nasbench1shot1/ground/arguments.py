@@ -10,8 +10,6 @@ from nasbench1shot1.ground.errors import InvalidInputError, shorten
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
-LARGEST_SIZES = {"classes": 10**6, "side": 2**16}
-"""Largest values of sizes whose multiples are counted in 64 bits. What else a network needs is limited by memory."""
 
 
 def check_rng(rng: object) -> None:
@@ -36,15 +34,15 @@ def whole_number(name: str, value: Any, wanted: str) -> int:
     return int(value)
 
 
-def positive_number(name: str, value: Any) -> int:
+def positive_number(name: str, value: Any, most: int | None = None) -> int:
     """Return an integer of at least 1, Python's or numpy's, as an int.
 
-    Raises InvalidInputError for anything else, and for a number above the name's limit in `LARGEST_SIZES`.
+    Raises InvalidInputError for anything else, and for a number above `most`.
     """
     if not is_integer(value) or value < 1:
         raise InvalidInputError(f"{name} must be a whole number of at least 1, not {value!r}")
-    if name in LARGEST_SIZES and value > LARGEST_SIZES[name]:
-        raise InvalidInputError(f"{name} must be at most {LARGEST_SIZES[name]:,}, not {value:,}: give a smaller number")
+    if most is not None and value > most:
+        raise InvalidInputError(f"{name} must be at most {most:,}, not {value:,}: give a smaller number")
     return int(value)
 
 

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from nasbench1shot1.ground.arguments import positive_number
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.nasbench101.cell import OPERATIONS, Cell, graph_hash
+from nasbench1shot1.networks import network_size
 
 CONV3X3, CONV1X1, MAXPOOL3X3 = OPERATIONS
 KERNEL_SIZES = {CONV3X3: 3, CONV1X1: 1}
@@ -50,7 +50,7 @@ class Skeleton:
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
-            object.__setattr__(self, name, positive_number(name, value))
+            object.__setattr__(self, name, network_size(name, value))
 
     @property
     def last_channels(self) -> int:
@@ -127,7 +127,7 @@ def multiply_adds(x: Any, skeleton: Skeleton | None = None, side: int = 32) -> i
     Convolutions and the dense layer count; batch-norm, pooling and sums do not. Other arguments and errors are as for
     `parameter_count`. Raises InvalidInputError if `side` is not a whole number from 1 to 65,536.
     """
-    cell, skeleton, side = as_cell(x), skeleton or Skeleton(), positive_number("side", side)
+    cell, skeleton, side = as_cell(x), skeleton or Skeleton(), network_size("side", side)
     matrix = cell.matrix.tolist()
     total = STEM_KERNEL_SIZE**2 * IMAGE_CHANNELS * skeleton.stem_channels * side**2
     for place, count in skeleton.counted_places():

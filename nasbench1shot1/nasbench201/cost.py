@@ -3,9 +3,10 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from nasbench1shot1.ground.arguments import is_integer, positive_number
+from nasbench1shot1.ground.arguments import is_integer
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.nasbench201.architecture import OPERATIONS, checked_operations
+from nasbench1shot1.networks import network_size
 
 STAGES = 3
 CHANNELS, CELLS_PER_STAGE = 16, 5  # the published network
@@ -73,15 +74,15 @@ def _conv(in_channels: int, out_channels: int, area: int) -> int:
 
 
 def checked_sizes(**sizes: Any) -> list[int]:
-    """Return the sizes of a network as ints, in their order; raises the error of `positive_number` for a wrong one."""
-    return [positive_number(name, value) for name, value in sizes.items()]
+    """Return the sizes of a network as ints, in their order; raises the error of `network_size` for a wrong one."""
+    return [network_size(name, value) for name, value in sizes.items()]
 
 
 def checked_side(side: Any) -> int:
     """Return the side of an image in pixels as an int.
 
-    Raises InvalidInputError if it cannot be halved twice, and the error of `positive_number` if it is too large.
+    Raises InvalidInputError if it cannot be halved twice, and the error of `network_size` if it is too large.
     """
     if not is_integer(side) or side < 4 or side % 4:
         raise InvalidInputError(f"side must be a multiple of 4, because the image is halved twice, not {side!r}")
-    return positive_number("side", side)
+    return network_size("side", side)

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nasbench1shot1.ground.arguments import positive_number
 from nasbench1shot1.nasbench201.cost import checked_side
 from nasbench1shot1.nats_size.architecture import N_LAYERS, checked_widths
+from nasbench1shot1.networks import network_size
 
 Count = Any
 """An integer, or an array of integers, one for each architecture."""
@@ -42,7 +42,7 @@ def parameter_counts(widths: ArrayLike, classes: int = 10) -> NDArray[np.int64]:
 
     Raises InvalidInputError if `classes` is not a whole number from 1 to a million.
     """
-    classes = positive_number("classes", classes)
+    classes = network_size("classes", classes)
     c0, c1, c2, c3, c4 = _layers(widths)
     stem, head = 27 * c0 + 2 * c0, 2 * c4 + classes * c4 + classes
     cells = _cell_parameters(c0, c0) + _cell_parameters(c1, c2) + _cell_parameters(c3, c4)
@@ -55,7 +55,7 @@ def all_flops(widths: ArrayLike, classes: int = 10, side: int = 32) -> NDArray[n
     Raises InvalidInputError if `classes` is not a whole number from 1 to a million, or `side` is not a multiple of 4,
     up to 65,536.
     """
-    classes, side = positive_number("classes", classes), checked_side(side)
+    classes, side = network_size("classes", classes), checked_side(side)
     c0, c1, c2, c3, c4 = _layers(widths)
     first = side**2 * (27 * c0 + _cell_flops(c0, c0))
     second = (side // 2) ** 2 * (_reduction_flops(c0, c1) + _cell_flops(c1, c2))

@@ -6,11 +6,11 @@ width (`xautodl/models/shape_infers/InferTinyCellNet.py` in AutoDL-Projects).
 
 import torch
 
-from nasbench1shot1.ground.arguments import positive_number
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.nasbench201.layers import ResidualBlock
 from nasbench1shot1.nasbench201.network import CellNetwork, NetworkCell
 from nasbench1shot1.nats_size.architecture import CELL, WidthArchitecture
+from nasbench1shot1.networks import network_size
 from nasbench1shot1.supernets.layers import initialise
 
 
@@ -55,6 +55,6 @@ def build_width_network(
         raise InvalidInputError(
             f"{architecture!r} is not an architecture of nats-size: give one, such as a result of nb.Architecture.parse"
         )
-    net = WidthNetwork(architecture, positive_number("classes", classes))
+    net = WidthNetwork(architecture, network_size("classes", classes))
     initialise(net, generator or torch.Generator().manual_seed(0))
     return net.to(memory_format=torch.channels_last)  # type: ignore[call-overload,no-any-return]

@@ -12,8 +12,9 @@ from torch import Tensor, nn
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.benchmark import CellFeature, load
-from nasbench1shot1.ground.arguments import check_torch_generator, positive_number
+from nasbench1shot1.ground.arguments import check_torch_generator
 from nasbench1shot1.ground.errors import InvalidInputError
+from nasbench1shot1.networks import network_size
 from nasbench1shot1.runs.machine import within_memory
 from nasbench1shot1.space import OneShotSpace, Place, SearchSpace, Weights, as_one_shot, check_keys
 from nasbench1shot1.supernets.layers import BatchNorm2d, Mixture, Observer, initialise, set_affine
@@ -99,9 +100,9 @@ class Supernet(nn.Module):
         super().__init__()
         if generator is not None:
             check_torch_generator(generator)
-        channels, cells = positive_number("channels", channels), positive_number("cells", cells)
-        classes = positive_number("classes", classes)
-        partial_channels = positive_number("partial_channels", partial_channels)
+        channels, cells = network_size("channels", channels), network_size("cells", cells)
+        classes = network_size("classes", classes)
+        partial_channels = network_size("partial_channels", partial_channels)
         self.space, self.preset, self.partial_channels = as_one_shot(space), as_preset(preset), partial_channels
         self.skeleton = make_skeleton(self.space, channels, cells, self.preset)
         self._cell_class = cell_class(self.space)

@@ -11,8 +11,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from nasbench1shot1.ground.arguments import positive_number
 from nasbench1shot1.ground.errors import option
+from nasbench1shot1.networks import network_size
 from nasbench1shot1.supernets.layers import check_partial
 from nasbench1shot1.supernets.supernet import Supernet
 
@@ -38,7 +38,7 @@ def set_partial_channels(
     Raises:
         InvalidInputError: k does not divide the channels, or the cells of the space cannot change their share.
     """
-    partial_channels = positive_number("partial_channels", partial_channels)
+    partial_channels = network_size("partial_channels", partial_channels)
     if partial_channels == net.partial_channels:
         return
     net.space.check_cells("partial-channels", option("partial_channels", partial_channels))

@@ -563,6 +563,16 @@ def test_a_moved_run_keeps_its_ranking(run, tmp_path):
         nb.correlate(resume=tmp_path / "alone", console=Console(quiet=True))
 
 
+@pytest.mark.parametrize("content", ["{}", '{"kind": "tuning", "model": "another program\'s"}'])
+def test_the_search_of_a_moved_ranking_is_not_looked_for_in_a_foreign_folder(run, tmp_path, content):
+    searched = nb.load_run(shutil.copytree(run.folder, tmp_path / "run"))
+    ranking = correlate(searched, tmp_path / "ranking", epochs=3)
+    searched.folder.rename(tmp_path / "elsewhere")
+    (tmp_path / "config.json").write_text(content)
+    with refuses(nb.InvalidInputError, searched.folder):
+        _ = nb.open_run(ranking.folder).run
+
+
 @pytest.mark.parametrize("kept_lines", [0, 3])
 def test_a_search_with_missing_lines_is_refused_before_anything_is_evaluated(run, tmp_path, kept_lines):
     copy = Path(shutil.copytree(run.folder, tmp_path / "run"))
