@@ -49,7 +49,7 @@ from nasbench1shot1.experiments.report_page.repeating import repeated
 from nasbench1shot1.experiments.report_page.searched import frames_per_search, searched
 from nasbench1shot1.experiments.report_page.subjects import Subject
 from nasbench1shot1.experiments.report_page.trainings import HEADING as LEARNING
-from nasbench1shot1.experiments.report_page.trainings import SPLITS, Trainings, learning_curves, trained_networks
+from nasbench1shot1.experiments.report_page.trainings import SPLITS, Trainings, trained_networks
 from nasbench1shot1.ground.errors import UserError, flag, in_words
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.tables.names import bundled_tables
@@ -72,11 +72,11 @@ def page_of(subjects: Sequence[Subject], scoring: Scoring, command: str, watch: 
     Raises the errors of `panels_of`, `ranked` and `searched`.
     """
     panels = panels_of(subjects, scoring)
-    trained = trained_networks(subjects)
-    most = points_per_curve(number_of_curves(panels, len(trained) * len(SPLITS)))
+    trained = Trainings(trained_networks(subjects), scoring)
+    most = points_per_curve(number_of_curves(panels, len(trained.networks) * len(SPLITS)))
     drawn = [panel for panel in panels if panel.axes]
     charts = [regret_chart(panel, most) for panel in drawn]
-    curves = learning_curves(trained, scoring.spread, most)
+    curves = trained.chart(most)
     if curves["axes"]:
         charts.append(curves)
     asked = [subject for subject in subjects if isinstance(subject.record, Ranking)]
@@ -86,7 +86,7 @@ def page_of(subjects: Sequence[Subject], scoring: Scoring, command: str, watch: 
     sections = [
         *((f"panel-{number}", panel.title, _panel(panel, drawn, panels)) for number, panel in enumerate(panels)),
         *([("rankings", RANKINGS, _rankings(rankings, dots))] if asked else []),
-        *([("trainings", LEARNING, _trainings(Trainings(trained, scoring), charts))] if trained else []),
+        *([("trainings", LEARNING, _trainings(trained, charts))] if trained.networks else []),
         *([("cells", "Preferred cells and Λ over the epochs", tag("div", id="searches"))] if searches else []),
         ("runs", "What was run", _runs(subjects)),
         ("commands", "How to repeat it", _commands(subjects, command)),

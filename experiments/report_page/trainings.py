@@ -9,8 +9,7 @@ import numpy as np
 
 from nasbench1shot1.cell_training.record import ACCURACIES, Training
 from nasbench1shot1.display.colours import curve_styles
-from nasbench1shot1.display.curves import OF_A_SHARE, Trace, describe_band, log_floor, pool
-from nasbench1shot1.display.style import Spread
+from nasbench1shot1.display.curves import OF_A_SHARE, Pooled, Trace, describe_band, log_floor, pool
 from nasbench1shot1.experiments.report_page.charts import line, rounded, shown_curve
 from nasbench1shot1.experiments.report_page.markup import NO_VALUE, Cell, Markup, sortable_table, tag
 from nasbench1shot1.experiments.report_page.panels import Scoring
@@ -79,61 +78,6 @@ def _errors(training: Training, split: str) -> Trace | None:
     return Trace(at=at, values=np.array([1 - line[f"{split}_accuracy"] for line in known]), holds=training.is_finished)
 
 
-# Learning curves ------------------------------------------------------------------------------------------------------
-
-
-def learning_curves(networks: Sequence[Trained], spread: Spread | None, most: int) -> dict[str, Any]:
-    """Return the chart of the errors of trainings after the epochs at which they were evaluated.
-
-    Args:
-        networks: the trained networks.
-        spread: what bands show.
-        most: the largest number of points of a curve.
-    """
-    looks = curve_styles([of.label for of in networks])
-    traced = {split: {of.label: traces for of in networks if (traces := of.traces(split))} for split in SPLITS}
-    pooled = {
-        split: {label: pool(of, spread=spread, limits=OF_A_SHARE) for label, of in found.items()}
-        for split, found in traced.items()
-    }
-    curves = []
-    for of, look in zip(networks, looks, strict=True):
-        own = {
-            split: shown_curve(found[of.label], traced[split][of.label], 100, most, is_step=False)
-            for split, found in pooled.items()
-            if of.label in found
-        }
-        if own:
-            curves.append({"label": of.label, **line(look), "n": of.evaluated, "axes": own})
-    axes = [
-        {
-            "key": split,
-            "name": WORDS[split].capitalize(),
-            "label": "training epochs",
-            "vertical": f"{WORDS[split]} error [%]",
-            "steps": False,
-            "whole": True,
-            "log": False,
-            "floor": rounded(100 * log_floor(found.values())),
-        }
-        for split, found in pooled.items()
-        if found
-    ]
-    return {
-        "name": HEADING,
-        "unit": "%",
-        "digits": 2,
-        "switch": "Error",
-        "bands": True,
-        "axes": axes,
-        "levels": [],
-        "curves": curves,
-    }
-
-
-# Accuracies -----------------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, eq=False)
 class Looked:
     """The values that a table has for a trained network.
@@ -185,6 +129,55 @@ class Trainings:
 
     networks: Sequence[Trained]
     scoring: Scoring
+
+    @cached_property
+    def errors(self) -> dict[str, dict[str, Pooled]]:
+        """The pooled errors of each split and network, fractions; without those that were not evaluated."""
+        return {
+            split: {
+                of.label: pool(traces, spread=self.scoring.spread, limits=OF_A_SHARE)
+                for of in self.networks
+                if (traces := of.traces(split))
+            }
+            for split in SPLITS
+        }
+
+    def chart(self, most: int) -> dict[str, Any]:
+        """Return the chart of the errors over the epochs at which they were evaluated, with at most `most` points."""
+        looks = curve_styles([of.label for of in self.networks])
+        curves = []
+        for of, look in zip(self.networks, looks, strict=True):
+            own = {
+                split: shown_curve(found[of.label], of.traces(split), 100, most, is_step=False, limits=OF_A_SHARE)
+                for split, found in self.errors.items()
+                if of.label in found
+            }
+            if own:
+                curves.append({"label": of.label, **line(look), "n": of.evaluated, "axes": own})
+        axes = [
+            {
+                "key": split,
+                "name": WORDS[split].capitalize(),
+                "label": "training epochs",
+                "vertical": f"{WORDS[split]} error [%]",
+                "steps": False,
+                "whole": True,
+                "log": False,
+                "floor": rounded(100 * log_floor(found.values())),
+            }
+            for split, found in self.errors.items()
+            if found
+        ]
+        return {
+            "name": HEADING,
+            "unit": "%",
+            "digits": 2,
+            "switch": "Error",
+            "bands": True,
+            "axes": axes,
+            "levels": [],
+            "curves": curves,
+        }
 
     @cached_property
     def rows(self) -> list[tuple[str, Training, Looked | None]]:
@@ -241,7 +234,8 @@ class Trainings:
         named = "all trainings" if len(others) == len(self.networks) else f"some trainings ({', '.join(others)})"
         other_budgets = any(looked and looked.epochs != training.config["epochs"] for _, training, looked in self.rows)
         counts = [of.evaluated for of in self.networks if of.evaluated] or [1]
-        band = describe_band(self.scoring.spread, counts, None)
+        is_cut = any(curve.is_cut for found in self.errors.values() for curve in found.values())
+        band = describe_band(self.scoring.spread, counts, None, is_cut=is_cut)
         fidelity = dict.fromkeys(filter(None, (table.fidelity() for table in tables.values())))
         return [
             f"Lines and bands: {band} over n seeds." if max(counts) > 1 else "",

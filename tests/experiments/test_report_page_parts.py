@@ -29,8 +29,10 @@ from nasbench1shot1.display.style import BACKGROUND
 from nasbench1shot1.experiments.correlation.options import ranking_options
 from nasbench1shot1.experiments.report_page.charts import SHAPES, line, rounded, thinned
 from nasbench1shot1.experiments.report_page.page import FOLDER
+from nasbench1shot1.experiments.report_page.panels import Scoring
 from nasbench1shot1.experiments.report_page.repeating import repeated, seeds_text
 from nasbench1shot1.experiments.report_page.searched import searched
+from nasbench1shot1.experiments.report_page.trainings import Trained, Trainings
 from nasbench1shot1.one_shot_search.options import search_options
 from nasbench1shot1.tuning.options import study_options
 
@@ -129,6 +131,24 @@ def test_the_commands_of_studies_and_trainings(asked_by, tmp_path):
     (x,), asked = asked_by(command)
     assert x == tiny_training.CELL and asked.pop("table").id == nb.load_table().id
     recorded(training.config, training.OPTIONS.from_options(without(asked)).as_dict())
+
+
+@pytest.mark.parametrize(
+    ("accuracies", "is_cut"), [([0.99] * 9 + [0.6], True), ([0.4, 0.5] * 5, False), ([0.01] * 9 + [0.4], False)]
+)
+def test_notes_on_trainings_say_whether_a_band_is_cut_at_zero(tmp_path, accuracies, is_cut):
+    images = tiny_training.write_images(tmp_path / "images.npz")
+    one = tiny_training.train(tmp_path / "trained", images, epochs=1)
+    *_, line = one.lines
+    trainings = [nb.open_run(one.folder) for _ in accuracies]
+    for training, accuracy in zip(trainings, accuracies, strict=True):
+        training.__dict__["lines"] = [{**line, "train_accuracy": accuracy}]
+    shown = Trainings([Trained("cell", trainings)], Scoring())
+    (axes,) = (curve["axes"]["train"] for curve in shown.chart(10)["curves"])
+    assert (min(axes["low"]) == 0) is is_cut
+    assert axes["result"]["low"] >= 0 and axes["result"]["high"] <= 100
+    (said,) = (note for note in shown.notes() if "over n seeds" in note)
+    assert ("cut at 0" in said) is is_cut
 
 
 def test_the_commands_of_a_ranking_repeat_its_search_first(asked_by, tmp_path):
