@@ -30,7 +30,7 @@ import nasbench1shot1 as nb
 from nasbench1shot1.display.axes import save_figure
 from nasbench1shot1.display.canvas import Canvas
 from nasbench1shot1.display.colours import curve_styles
-from nasbench1shot1.display.curves import NOT_NEGATIVE, UNLIMITED, describe_band, pool_values
+from nasbench1shot1.display.curves import NOT_NEGATIVE, OF_A_CORRELATION, describe_band, pool_values
 from nasbench1shot1.one_shot_search.regret_curve import MEAN_LABEL, MEAN_LOOK, draw_mean_regret
 
 TRAVEL = 3.1  # steps × rate of Λ at full scale: 50 epochs of 209 steps at 3e-4
@@ -158,11 +158,11 @@ def collect(folder):
     return found
 
 
-def interval(values, factor=1.0):
-    """Return in words a mean with its 95 % confidence interval, or with the range of few seeds."""
+def interval(values, limits):
+    """Return in words a mean with its 95 % confidence interval within limits, or with the range of few seeds."""
     if len(values) < 2:
-        return f"{factor * values[0]:.2f}" if values else "–"
-    return "{:.2f} [{:.2f}, {:.2f}]".format(*mean_and_interval(values, factor))
+        return f"{values[0]:.2f}" if values else "–"
+    return "{:.2f} [{:.2f}, {:.2f}]".format(*mean_and_interval(values, limits))
 
 
 def table(collected):
@@ -179,9 +179,9 @@ def table(collected):
             runs = {method: of_setting(collected["runs"], space, setting, method) for method in METHODS}
             if not any(runs.values()):
                 continue
-            final = [interval([run["regret"][-1] for run in runs[method]], 100) for method in METHODS]
+            final = [interval(final_regrets(runs[method]), NOT_NEGATIVE) for method in METHODS]
             ranked = [
-                interval([run[criterion] for run in runs[method] if criterion in run])
+                interval([run[criterion] for run in runs[method] if criterion in run], OF_A_CORRELATION)
                 for criterion in ("spearman_error", "spearman_loss")
                 for method in RANKED
             ]
@@ -218,20 +218,19 @@ def draw(collected, space, path):
     with Canvas(1, 2, panel=(4.6, 3.6)) as canvas:
         points = {ax: {method: [] for method in METHODS} for ax in canvas.axes}
         for method in METHODS:
-            for ax, quantity, factor in zip(canvas.axes, ("spearman_error", None), (1, 100), strict=True):
-                for place, name in enumerate(trained):
-                    own = of_setting(runs, space, name, method)
-                    values = [
-                        run[quantity] if quantity else run["regret"][-1] for run in own if quantity in (None, *run)
-                    ]
+            for place, name in enumerate(trained):
+                own = of_setting(runs, space, name, method)
+                correlations = [run["spearman_error"] for run in own if "spearman_error" in run]
+                quantities = ((correlations, OF_A_CORRELATION), (final_regrets(own), NOT_NEGATIVE))
+                for ax, (values, limits) in zip(canvas.axes, quantities, strict=True):
                     if not values:
                         continue
-                    middle, low, high = mean_and_interval(values, factor)
+                    middle, low, high = mean_and_interval(values, limits)
                     at = np.mean([run["cpu"] for run in own]) / 60
                     whiskers = None if len(values) < 2 else [[middle - low], [high - middle]]
                     colour = styles[method]["color"]
                     ax.errorbar(at, middle, whiskers, fmt="o", color=colour, markersize=4, elinewidth=1)
-                    if quantity or middle > CROWDED:
+                    if values is correlations or middle > CROWDED:
                         points[ax][method].append((at, middle, place + 1))
         ranks, regrets = canvas.axes
         for ax in canvas.axes:
@@ -276,12 +275,14 @@ def of_setting(runs, space, setting, method):
     return [run for name, run in runs.items() if name.rsplit("-", 1)[0] == f"{space}-{setting}-{method}"]
 
 
-def mean_and_interval(values, factor=1.0):
-    """Return a mean, and the ends of its 95 % confidence interval, or of the range of few seeds.
+def final_regrets(runs):
+    """Return the final test regrets of runs in percent."""
+    return [100 * run["regret"][-1] for run in runs]
 
-    Regrets, which are given as fractions with the factor 100, have an interval that is cut at 0.
-    """
-    curve = pool_values([0], factor * np.asarray(values)[:, None], limits=NOT_NEGATIVE if factor == 100 else UNLIMITED)
+
+def mean_and_interval(values, limits):
+    """Return a mean, and the ends of its 95 % confidence interval within limits, or of the range of few seeds."""
+    curve = pool_values([0], np.asarray(values)[:, None], limits=limits)
     return curve.centre[0], curve.low[0], curve.high[0]
 
 
