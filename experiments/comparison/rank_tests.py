@@ -275,9 +275,8 @@ def describe_effect(first: str, second: str, a12: float) -> str:
     better, worse, share = (first, second, a12) if a12 >= 0.5 else (second, first, 1 - a12)
     if share == 0.5:
         return f"{first} and {second} are equally likely to be better"
-    return (
-        f"{better} is better than {worse} in {100 * share:.0f} % of all pairs of searches: a {effect_size(a12)} effect"
-    )
+    of_pairs = f"{100 * share:.0f} %" if share == 1 or share < 0.995 else "more than 99 %"
+    return f"{better} is better than {worse} in {of_pairs} of all pairs of searches: a {effect_size(a12)} effect"
 
 
 def holm(p: Sequence[float] | Floats) -> Floats:

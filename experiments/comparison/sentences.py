@@ -98,11 +98,13 @@ def no_common_time_text(comparison: Comparison, has_advice: bool = False) -> str
     if comparison.overlaps:
         return ""
     spans = {of.label: span(of.repetitions) for of in comparison.contenders}
-    late = [label for label, (start, _) in spans.items() if start > comparison.common_time]
     early = [label for label, (_, end) in spans.items() if end < comparison.span.start]
+    begin_late = [label for label, (start, _) in spans.items() if start > comparison.common_time]
+    late = [label for label in begin_late if label not in early]  # a curve of one point can be both
     begin, end = ("begins", "begin")[len(late) > 1], ("ends", "end")[len(early) > 1]
-    curves, them = ("curve", "curves")[len(late) > 1], ("it", "them")[len(early) > 1]
-    advice = f" To include them, leave out {in_words(early)}, or search longer with {them}." if has_advice else ""
+    curves = ("curve", "curves")[len(late) > 1]
+    it, them = (("it", "them")[len(of) > 1] for of in (late, early))
+    advice = f" To include {it}, leave out {in_words(early)}, or search longer with {them}." if has_advice else ""
     return (
         f"There is no common time: the {curves} of {in_words(late)} {begin} after {in_words(early)} {end}. Regrets at "
         f"a common time and anytime regrets are therefore left out.{advice}"

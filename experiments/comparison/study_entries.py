@@ -167,7 +167,7 @@ class TuningEntry(StudyEntry):
     @property
     def name(self) -> str:
         """See `Entry`."""
-        return f"{self.optimizer}, tuned by {TUNERS[self.study.config['tuner']]}"
+        return f"{self.optimizer} tuned by {TUNERS[self.study.config['tuner']]}"
 
     @property
     def goal(self) -> Goal:

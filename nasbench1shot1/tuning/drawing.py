@@ -64,7 +64,7 @@ def trajectory_title(study: Study, lines: Sequence[Mapping[str, Any]]) -> str:
     """Return the title of a figure of the observations of a study."""
     config, diverged = study.config, sum(line["loss"] is None for line in lines)
     return (
-        f"{TUNERS[config['tuner']]} tunes {config['optimizer']} on {config['space']}: {len(lines)} searches, "
+        f"{TUNERS[config['tuner']]} tunes {config['optimizer']} on {config['space']}: {counted(len(lines), 'search')}, "
         f"{diverged} diverged; one study, seed {config['seed']}\n{_scale(study)}"
     )
 

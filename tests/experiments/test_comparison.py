@@ -104,7 +104,7 @@ def test_black_box_studies_keep_their_simulated_clock(everything, folder):
 
 def test_a_tuning_study_has_one_repetition_on_its_simulated_clock(everything, folder):
     expected = trajectory(nb.open_run(folder / "tuned").observations)
-    frame = everything.curves["darts, tuned by BOHB"].frame
+    frame = everything.curves["darts tuned by BOHB"].frame
     assert frame["runs"].unique() == [1]
     for row in frame.itertuples():
         assert row.mean == expected.loc[expected["seconds"] <= row.at, "test_regret"].iloc[-1]
@@ -156,7 +156,7 @@ def test_the_common_time_of_black_box_studies(folder):
 def test_regrets_on_another_table_use_that_table(folder, everything):
     again = compare_runs([folder / name for name in ("one", "seeds", "random", "tuned")], table="embedded")
     assert again.is_rescored and again.facts.table == nb.load_table("embedded").id
-    for label in ("gdas", "darts", "random", "darts, tuned by BOHB"):
+    for label in ("gdas", "darts", "random", "darts tuned by BOHB"):
         pandas.testing.assert_frame_equal(again.curves[label].frame, everything.curves[label].frame)
 
 
@@ -303,6 +303,8 @@ def test_the_a12_of_a_worked_example():
     assert row.effect == "large"
     assert describe_effect("a", "b", 0.74) == "a is better than b in 74 % of all pairs of searches: a large effect"
     assert describe_effect("a", "b", 0.4) == "b is better than a in 60 % of all pairs of searches: a small effect"
+    assert "in 100 % of all pairs" in describe_effect("a", "b", 1.0)
+    assert describe_effect("a", "b", 0.004).startswith("b is better than a in more than 99 % of all pairs")
     assert describe_effect("a", "b", 0.5) == "a and b are equally likely to be better"
     assert [effect_size(value) for value in (0.5, 0.57, 0.65, 0.29)] == ["negligible", "small", "medium", "large"]
 

@@ -102,7 +102,7 @@ def test_other_kinds_of_runs_are_named(tmp_path):
 def test_another_table_makes_runs_of_different_tables_comparable(folder):
     found = compare_runs([folder / "one", folder / "official", folder / "tuned"], table="embedded")
     assert found.facts.table == nb.load_table("embedded").id
-    assert found.results["label"].tolist() == ["darts (one)", "darts (official)", "darts, tuned by BOHB"]
+    assert found.results["label"].tolist() == ["darts (one)", "darts (official)", "darts tuned by BOHB"]
 
 
 def test_a_table_without_test_regrets_or_times_is_named(folder, tmp_path):

@@ -291,18 +291,32 @@ def test_areas_on_a_logarithmic_axis_are_only_shown_over_a_clock(tmp_path):
     assert study.headings[-1] == "anytime mean, log axis" and "log axis: the same" in study.caption
 
 
+def begun_after(run: nb.Run, seconds: float) -> nb.Run:
+    """The run, with a later simulated time of every epoch."""
+    lines = [{**line, "simulated_seconds": line["simulated_seconds"] + seconds} for line in run.lines]
+    (run.folder / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return nb.load_run(run.folder)
+
+
 def test_curves_that_do_not_overlap_have_no_common_time(tmp_path):
     early = make.search(tmp_path / "early", (9, 8))
-    late = make.search(tmp_path / "late", (9, 8), optimizer="gdas", finished=False)
-    lines = [{**line, "simulated_seconds": line["simulated_seconds"] + 1e6} for line in late.lines]
-    (late.folder / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    late = begun_after(make.search(tmp_path / "late", (9, 8), optimizer="gdas", finished=False), 1e6)
     found = compare_tasks([early.folder, late.folder], over="simulated-time")
     said = "There is no common time: the curve of gdas begins after darts ends."
     assert found.warnings[0].startswith(said) and not any("end at different times" in of for of in found.warnings)
-    assert found.warnings[0].endswith("To include them, leave out darts, or search longer with it.")
+    assert found.warnings[0].endswith("To include it, leave out darts, or search longer with it.")
     assert found.table().headings == ["method", "n", "final mean", "final median"]
     for text in (found.methods_text(), found.table().caption):
         assert said in text and "Common time: the last" not in text
+
+
+def test_a_curve_of_one_point_between_two_others_is_named_once(tmp_path):
+    early = make.search(tmp_path / "early", (9, 8))
+    between = begun_after(make.search(tmp_path / "between", (9,), optimizer="enas", finished=False), 5e5)
+    late = begun_after(make.search(tmp_path / "late", (9, 8), optimizer="gdas", finished=False), 1e6)
+    (said, *_) = compare_tasks([early.folder, between.folder, late.folder], over="simulated-time").warnings
+    assert said.startswith("There is no common time: the curve of gdas begins after darts and enas end.")
+    assert said.endswith("To include it, leave out darts and enas, or search longer with them.")
 
 
 def test_single_runs_have_no_means(tmp_path):

@@ -155,6 +155,7 @@ def test_every_tuner_is_named_on_the_screen_and_in_the_picture(tuner, tmp_path: 
     assert f"with {TUNERS[tuner]} on s1, seed 0" in out.getvalue()
     figure = trajectory_figure(study, study.lines, load_table())
     assert figure.get_suptitle().startswith(f"{TUNERS[tuner]} tunes ")
+    assert ": 1 search, " in trajectory_figure(study, study.lines[:1], load_table()).get_suptitle()
     ends = [line.get_marker() for line in figure.axes[0].get_lines() if line.get_linestyle() != "None"]
     assert set(ends) <= {"", "None"}, "a dot at the end of a line would look like a search"
 
