@@ -26,6 +26,7 @@ TINY = {
     "cells": 1,
     "batch_size": 20,
     "images_per_half": 40,
+    "image_side": 8,
     "device": "cpu",
     "threads": 1,
 }

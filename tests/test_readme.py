@@ -59,6 +59,7 @@ TINY = {
     "cells": 1,
     "batch_size": 20,
     "images_per_half": 40,
+    "image_side": 8,
 }
 
 TINY_CELL = {"stem_channels": 2, "batch_size": 250}

@@ -46,6 +46,7 @@ def correlate(run, out=None, whole=False, **options):
 def run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("search") / "run"
     options = {"cells": 2, "channels": 8, "architecture_learning_rate": 3e-4, "preset": "original"}
+    options["image_side"] = 16  # with fewer pixels, the errors of a few architectures can be equal
     return search(folder, epochs=3, keep_weights_every=1, **options)
 
 
@@ -141,7 +142,7 @@ def test_the_folder_records_the_options(ranking, run):
 
 @pytest.mark.parametrize("optimizer", [*UNLIKE, "random-ws", "spos", "fair-darts", "oles"])
 def test_runs_of_every_kind_of_optimizer_can_be_ranked(optimizer, tmp_path):
-    few = {"epochs": 1, "images_per_half": 20, "image_side": 8, **FOR_TINY.get(optimizer, {})}
+    few = {"epochs": 1, "images_per_half": 20, **FOR_TINY.get(optimizer, {})}
     if optimizer in (
         "beta-darts",
         "lambda-darts",

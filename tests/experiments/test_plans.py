@@ -76,7 +76,7 @@ def work(**options: Any) -> Work:
 def test_a_search_has_the_flops_of_the_closed_form(epochs: int) -> None:
     """DARTS: a pass of Λ and one of the weights for each of 40 images, then the error on 40 and 40 reference images."""
     found, options = work(epochs=epochs), search_options(TINY).common
-    of_pass = 2 * choice_block_multiply_adds(nb.search_space("s1"), options.channels, options.cells, side=16)
+    of_pass = 2 * choice_block_multiply_adds(nb.search_space("s1"), options.channels, options.cells, TINY["image_side"])
     assert found.steps == 2 * epochs
     assert found.flops.forward == (epochs * 80 + (epochs + 1) * 80) * of_pass
     assert epochs * 80 * of_pass < found.flops.backward < epochs * 160 * of_pass

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas
 import pytest
+import tiny_search
 from matplotlib.figure import Figure
 from refusals import exits, refuses
 from rich.console import Console
@@ -27,7 +28,7 @@ from nasbench1shot1.one_shot_search.regret_curve import (
 from nasbench1shot1.one_shot_search.screen import format_regret
 from nasbench1shot1.one_shot_search.seeds import search_seeds
 
-TINY = {"scale": "quick", "epochs": 2, "channels": 2, "cells": 1, "images_per_half": 40, "batch_size": 20, "threads": 1}
+TINY = {**tiny_search.TINY, "epochs": 2}
 
 
 @pytest.fixture(scope="module")

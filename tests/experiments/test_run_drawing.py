@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from refusals import refuses
 from rich.console import Console
 from synthetic_study import write_study
-from tiny_search import FOR_TINY, search
+from tiny_search import FOR_TINY, TINY, search
 
 import nasbench1shot1 as nb
 from nasbench1shot1.cli import main
@@ -23,13 +23,12 @@ from nasbench1shot1.one_shot_search.regret_curve import regret_figure
 from nasbench1shot1.reading import Reading
 
 EPOCHS = "search epoch (0: before training)"
-TINY = {"scale": "quick", "epochs": 2, "channels": 2, "cells": 1, "images_per_half": 40, "batch_size": 20, "threads": 1}
 
 
 @pytest.fixture(scope="module")
 def group(tmp_path_factory) -> nb.SearchGroup:
     out = tmp_path_factory.mktemp("drawn") / "group"
-    nb.search_seeds([0, 1], out=out, console=Console(quiet=True), **TINY)
+    nb.search_seeds([0, 1], out=out, console=Console(quiet=True), **{**TINY, "epochs": 2})
     return nb.load_run(out)
 
 

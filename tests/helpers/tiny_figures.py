@@ -20,6 +20,7 @@ TINY: dict[str, Any] = {
     "channels": 2,
     "cells": 1,
     "images_per_half": 40,
+    "image_side": 8,
     "batch_size": 20,
 }
 ONLY = ("darts/weight-decay-1e-4", "darts/weight-decay-81e-4")

@@ -25,6 +25,7 @@ TINY: dict[str, Any] = {
     "channels": 2,
     "cells": 1,
     "images_per_half": 40,
+    "image_side": 8,
     "batch_size": 20,
     "threads": 1,
     "device": "cpu",

@@ -42,7 +42,8 @@ def decode_images() -> None:
     """Decode and shrink the bundled images on one thread: a forked process can hang if its parent has several."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
-    load_images(SAMPLE_NAME).downsample(16)
+    for side in (8, 16):
+        load_images(SAMPLE_NAME).downsample(side)
     torch.set_num_threads(threads)
 
 

@@ -127,11 +127,16 @@ def test_a_finished_search_is_continued_as_if_it_had_not_ended(ended, tmp_path):
     assert are_identical(ours["method"], theirs["method"])
 
 
+@pytest.fixture(scope="module")
+def grown(ended, tmp_path_factory) -> nb.Run:
+    """The search, continued for a third epoch without an interruption."""
+    folder = shutil.copytree(ended.run.folder, tmp_path_factory.mktemp("grown") / "run")
+    return nb.search(resume=folder, epochs=3, console=Console(quiet=True))
+
+
 @pytest.mark.parametrize("moment", ["before", "between", "after"])
-def test_a_search_killed_while_its_old_last_line_is_replaced_is_resumed(ended, tmp_path, moment):
+def test_a_search_killed_while_its_old_last_line_is_replaced_is_resumed(ended, grown, tmp_path, moment):
     """Before anything is written, between the lines and Λ, or before the first new epoch."""
-    whole = shutil.copytree(ended.run.folder, tmp_path / "whole")
-    whole = nb.search(resume=whole, epochs=3, console=Console(quiet=True))
     folder = shutil.copytree(ended.run.folder, tmp_path / "killed")
     target = {
         "before": (SearchWriter, "replace_last"),
@@ -148,7 +153,7 @@ def test_a_search_killed_while_its_old_last_line_is_replaced_is_resumed(ended, t
 
     with patch.object(*target, killed), pytest.raises(RunStoppedError):
         nb.search(resume=folder, epochs=3, console=Console(quiet=True))
-    assert differences(whole, nb.search(resume=folder, console=Console(quiet=True))) == []
+    assert differences(grown, nb.search(resume=folder, console=Console(quiet=True))) == []
 
 
 def test_the_screen_says_that_the_old_last_line_is_replaced(ended, tmp_path):

@@ -85,7 +85,7 @@ def test_fewer_power_iterations_are_estimated_as_fewer(monkeypatch):
 def test_every_method_gets_an_estimate_without_a_search(optimizer, monkeypatch):
     measure_eigenvalues_roughly(monkeypatch)
     options = FOR_TINY.get(optimizer, {}) | ({} if optimizer in SELECTING else {"hessian_eigenvalue": True})
-    config = tiny_state(optimizer=optimizer, image_side=8, **options).options
+    config = tiny_state(optimizer=optimizer, **options).options
     assert 0 < estimate.seconds_per_epoch(config) < float("inf")
 
 
@@ -109,7 +109,7 @@ def test_estimating_does_not_change_the_search(optimizer, is_started, monkeypatc
     """The estimate before the first epoch and between two epochs."""
     measure_eigenvalues_roughly(monkeypatch)
     options = FOR_TINY.get(optimizer, {}) | ({} if optimizer in SELECTING else {"hessian_eigenvalue": True})
-    options |= {"images_per_half": 20, "image_side": 8, "batch_size": 10, "epochs": 4}
+    options |= {"images_per_half": 20, "batch_size": 10, "epochs": 4}
     found = []
     for estimates in (False, True):
         state = tiny_state(optimizer=optimizer, **options)
@@ -161,7 +161,7 @@ def left_in(space: nb.OneShotSpace, structure: Mapping[str, Any]) -> list[int]:
 @pytest.mark.parametrize("space", ["s1", "nb201"])
 @pytest.mark.parametrize("optimizer", DECIDING)
 def test_a_rehearsal_excludes_as_many_candidates_as_the_search(optimizer, space, tmp_path):
-    options = {"optimizer": optimizer, "space": space, "image_side": 8, **DECIDING[optimizer]}
+    options = {"optimizer": optimizer, "space": space, **DECIDING[optimizer]}
     run, found = search(tmp_path / "run", **options), nb.search_space(space)
     counts = (lambda left, choice: left > choice.picks) if optimizer != "is-darts" else lambda left, choice: left
     state, shares, choices = tiny_state(**options), [], found.choices()

@@ -13,7 +13,7 @@ import torch
 from killed_run import assert_killed
 from refusals import missing, refuses
 from rich.console import Console
-from tiny_search import FOR_TINY
+from tiny_search import FOR_TINY, TINY, search
 
 import nasbench1shot1 as nb
 from nasbench1shot1.conformance.tiny_search import differences, flatten
@@ -27,12 +27,7 @@ from nasbench1shot1.optimizers.darts import DARTS
 from nasbench1shot1.phases import Phase
 from nasbench1shot1.runs.schedules import Cosine
 
-TINY = {"scale": "quick", "epochs": 4, "channels": 2, "cells": 1, "images_per_half": 40, "batch_size": 20, "threads": 1}
 SECONDS = ("search_seconds", "simulated_seconds")
-
-
-def search(out: Path, **options) -> nb.Run:
-    return nb.search(out=out, console=Console(quiet=True), **{**TINY, **options})
 
 
 @pytest.fixture(scope="module")

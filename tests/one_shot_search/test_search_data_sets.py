@@ -30,7 +30,7 @@ def write_images(path: Path, classes: int, side: int, **arrays: object) -> Path:
 
 def test_a_search_on_imagenet16_takes_its_architecture_half_from_the_test_images(tmp_path):
     images = write_images(tmp_path / "mine.npz", 120, 16, dataset="ImageNet16-120")
-    options = {"images": str(images), "images_per_half": None, "channels": 4, "epochs": 1}
+    options = {"images": str(images), "images_per_half": None, "image_side": None, "channels": 4, "epochs": 1}
     run = search(tmp_path / "run", optimizer="darts", keep_weights_every=1, **options)
     net, _ = run.supernet(1)
     assert net.classifier.out_features == 120
@@ -75,7 +75,7 @@ def test_a_search_on_a_user_data_set(tmp_path):
     images = write_images(tmp_path / "mine.npz", 3, 24)
     with np.load(images) as file:
         np.savez(images, **{name: np.tile(file[name], (20,) + (1,) * (file[name].ndim - 1)) for name in file})
-    state = begin(search_options({**TINY, "images": str(images), "images_per_half": 21}))
+    state = begin(search_options({**TINY, "images": str(images), "images_per_half": 21, "image_side": None}))
     assert state.net.classifier.out_features == 3
     assert state.images.side == 24
     assert state.augmentation(1).crop == 3

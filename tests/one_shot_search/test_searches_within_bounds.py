@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tiny_search
 import torch
 from refusals import exits, refuses
 from rich.console import Console
@@ -21,7 +22,7 @@ from nasbench1shot1.probability import log_softmax, preferred_within
 from nasbench1shot1.tables.bounds import Bounds
 
 QUIET = Console(quiet=True)
-TINY = {"scale": "quick", "epochs": 1, "channels": 2, "cells": 1, "images_per_half": 40, "batch_size": 20, "threads": 1}
+TINY = {**tiny_search.TINY, "epochs": 1}
 SMALL = {
     "darts": {},
     "setn": {"candidates": 5, "candidate_batches": 1},

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 from refusals import refuses
-from tiny_search import generator, search, tiny_state
+from tiny_search import TINY, generator, search, tiny_state
 
 import nasbench1shot1 as nb
 from nasbench1shot1.one_shot_search.options import search_options
@@ -101,7 +101,7 @@ def test_the_fitness_uses_the_images_and_batches_that_the_options_select(own_ima
     assert (len({tuple(rows) for rows in scored}) == 1) is not own_images
     if own_images:  # the half is used in turn: two times 70 of 200 images have none in common
         assert not set(scored[0]) & set(scored[1])
-    assert calibrated == ([[(128, 3, 16, 16)] * batches] * 6 if batches > 1 else [])
+    assert calibrated == ([[(128, 3, TINY["image_side"], TINY["image_side"])] * batches] * 6 if batches > 1 else [])
 
 
 def test_preset_original_has_the_published_numbers_of_images():
