@@ -77,15 +77,13 @@ def test_every_block_of_code_is_shown_as_it_was_written(pages: dict[str, Page]) 
     assert len(pages["reference/"].blocks) > 50
 
 
-def test_pages_fit_the_window(browser, address) -> None:
-    """Each page is loaded once, because the largest one takes a browser seconds, and then shown at both sizes."""
-    with opened(browser, address) as page:
+@pytest.mark.parametrize("size", [PHONE, DESKTOP])
+def test_pages_fit_the_window(browser, address, size) -> None:
+    with opened(browser, address, size) as page:
         for place in LOOKED_AT:
             page.goto(address + place)
-            for width, height in (DESKTOP, PHONE):
-                page.set_viewport_size({"width": width, "height": height})
-                assert page.locator("h1").first.is_visible()
-                assert not page.is_too_wide(), (place, width)
+            assert page.locator("h1").first.is_visible()
+            assert not page.is_too_wide(), place
 
 
 def test_the_search_finds_pages_and_an_option_with_its_dashes(browser, address) -> None:

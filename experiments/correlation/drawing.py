@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from nasbench1shot1.tables.table import Table
 
 X_LABELS = {"error": "one-shot error [%]", "loss": "one-shot cross-entropy loss [nats]"}
-BARS_NOTE = "Vertical bars: 95 % bootstrap intervals over architectures."
 SHOWN, FEW = 0.99, 500
 """Fraction of the true errors that the scatter plot covers, because a few networks fail to train."""
 
@@ -122,7 +121,7 @@ def _by_epoch(ranking: Ranking, predictor: str) -> Described:
     rows = headline_rows(frame, f"spearman_{predictor}")
     n = int(rows["n"].max()) if len(rows) else 0
     drawn = facts_by_budget(frame, [predictor], facts, table)
-    caption = f"{BARS_NOTE} {settings_text(ranking, drawn, truth)}"
+    caption = by_epoch_caption(ranking, drawn, truth)
     return Described(by_epoch_panel(frame, predictor), by_epoch_title(ranking, n), caption)
 
 
@@ -146,6 +145,13 @@ def ranking_title(ranking: Ranking, n: int, epoch: int | None = None) -> str:
 def by_epoch_title(ranking: Ranking, n: int) -> str:
     """Return the title of a figure of rank correlations over the epochs."""
     return f"Rank correlation by search epoch: {ranking_title(ranking, n)}"
+
+
+def by_epoch_caption(ranking: Ranking, facts: Mapping[int, Mapping[str, Any]], truth: Truth | None = None) -> str:
+    """Return the caption of a figure of rank correlations over the epochs; arguments as for `settings_text`."""
+    shifted = " Points of an epoch are drawn side by side." if len(facts) > 1 else ""
+    bars = f"Vertical bars: 95 % bootstrap intervals over architectures.{shifted}"
+    return f"{bars} {settings_text(ranking, facts, truth)}"
 
 
 def facts_by_budget(

@@ -13,8 +13,8 @@ from nasbench1shot1.display.style import AnyStyle
 from nasbench1shot1.evaluator import BOUNDS
 from nasbench1shot1.experiments.correlation.analysis import Predictions, Undefined, compute_correlations
 from nasbench1shot1.experiments.correlation.drawing import (
-    BARS_NOTE,
     X_LABELS,
+    by_epoch_caption,
     by_epoch_panel,
     by_epoch_title,
     facts_by_budget,
@@ -175,7 +175,7 @@ def _figures(
     """Return the figures by the names of their PNG files."""
     n, facts = int(truth.known.sum()), truth_fields(truth, table)
     note = settings_text(ranking, {truth.budget: facts}, truth)
-    by_budget = settings_text(ranking, facts_by_budget(frame, X_LABELS, facts, table), truth)
+    caption = by_epoch_caption(ranking, facts_by_budget(frame, X_LABELS, facts, table), truth)
     by_epoch = [by_epoch_panel(frame, name) for name in X_LABELS]
     rows = {name: spearman_row(frame, predictions.epoch, truth, name) for name in X_LABELS}
     marks, absent = marked_ranks(mark, table, predictions)
@@ -183,6 +183,6 @@ def _figures(
     said, title = " ".join([note, *absent]), ranking_title(ranking, n, predictions.epoch)
     look: dict[str, Any] = {"sharey": True, "style": style}
     return {
-        BY_EPOCH: draw_panels(by_epoch, f"{BARS_NOTE} {by_budget}", by_epoch_title(ranking, n), **look).figure,
+        BY_EPOCH: draw_panels(by_epoch, caption, by_epoch_title(ranking, n), **look).figure,
         SCATTER: draw_panels(scatter, f"{hidden_text(truth)}{said}", title, **look).figure,
     }

@@ -22,6 +22,7 @@ from nasbench1shot1.experiments.correlation.analysis import (
     pairings,
 )
 from nasbench1shot1.experiments.correlation.drawing import (
+    by_epoch_caption,
     by_epoch_panel,
     facts_by_budget,
     headline_rows,
@@ -240,7 +241,10 @@ def test_the_caption_states_the_source_of_the_true_errors_at_each_drawn_budget()
     assert text.endswith(of_test) and "held-out Spearman 0.985" in of_test
     without = settings_text(ranking, facts_by_budget(frame, ["error"], facts, None))
     assert "4 epochs: predicted; 108 epochs: " in without and without.endswith(of_test)
-    only = settings_text(ranking, facts_by_budget(frame[frame["budget"] == 108], ["error"], facts, table))
+    of_one = facts_by_budget(frame[frame["budget"] == 108], ["error"], facts, table)
+    assert "side by side" not in by_epoch_caption(ranking, of_one)
+    assert "side by side. " in by_epoch_caption(ranking, facts_by_budget(frame, ["error"], facts, table))
+    only = settings_text(ranking, of_one)
     assert only.endswith(f"True errors: 25.0 % measured, else predicted, table {table.id} ({facts['fidelity']}).")
 
 
