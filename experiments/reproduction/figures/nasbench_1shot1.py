@@ -101,7 +101,7 @@ _RANKINGS: dict[str, dict[str, Any]] = {
 
 def _ranked_searches() -> Figure:
     """Return figure 2, whose searches save the weights that figure 3 ranks."""
-    found = _searches(2, "five one-shot optimizers", space_panels(PAPER_SPACES, _ALL_METHODS))
+    found = _searches(2, "one-shot optimizers", space_panels(PAPER_SPACES, _ALL_METHODS))
     kept: dict[str, Any] = {
         name: replace(scale, kept_epochs=_RANKED_EPOCHS[name]) for name, scale in found.scales.items()
     }
@@ -261,7 +261,7 @@ PAPER_FIGURES = {
     "figure3": _rankings(_FIGURE_2),
     "figure4": _searches(4, f"{_WEIGHT_DECAY} 3", _method_panels("s3", _DECAYS)),
     "figure5": _trajectories(5, "cs2"),
-    "figure7": _searches(7, "five one-shot optimizers, longer", space_panels(PAPER_SPACES, _ALL_METHODS), 100),
+    "figure7": _searches(7, "one-shot optimizers, longer", space_panels(PAPER_SPACES, _ALL_METHODS), 100),
     "figure8": _searches(8, "first and second order of DARTS", space_panels(PAPER_SPACES, _ORDERS), 200),
     "figure9": _searches(9, _DARTS_CUTOUT, _method_panels("s3", _CUTOUT)),
     "figure10": _searches(10, f"{_DARTS_CUTOUT}, GDAS", space_panels(("s1", "s2"), _CUTOUT, optimizer="gdas")),
