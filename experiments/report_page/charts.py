@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from nasbench1shot1.display.colours import COLOURS, LINES, curve_styles
-from nasbench1shot1.display.curves import NOT_NEGATIVE, Pooled, Trace, pool_values
+from nasbench1shot1.display.curves import Pooled, Trace, pool_values
 from nasbench1shot1.display.style import BACKGROUND, on_background
 from nasbench1shot1.experiments.comparison.entries import CLOCKS, EPOCHS, EVALUATIONS, Floats
 from nasbench1shot1.experiments.report_page.panels import AXES, Panel
@@ -95,15 +95,7 @@ def line(look: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def shown_curve(
-    curve: Pooled,
-    traces: Sequence[Trace],
-    scale: float,
-    most: int,
-    *,
-    is_step: bool,
-    limits: tuple[float, float] = NOT_NEGATIVE,
-) -> dict[str, Any]:
+def shown_curve(curve: Pooled, traces: Sequence[Trace], scale: float, most: int, *, is_step: bool) -> dict[str, Any]:
     """Return a curve as `thinned` does and, if all of its runs hold their results after its end, these results.
 
     The mean of the results differs from the curve's last value if a search went back to an earlier epoch.
@@ -112,7 +104,6 @@ def shown_curve(
         curve: the curve.
         traces: its runs.
         scale, most, is_step: as in `thinned`.
-        limits: the smallest and the largest possible value.
 
     Returns:
         The lists of `thinned`, and in "result" their values after the end of the curve.
@@ -120,7 +111,7 @@ def shown_curve(
     found = thinned(curve, scale, most, is_step=is_step)
     if not all(trace.holds for trace in traces):
         return found
-    pooled = pool_values([0], [[trace.result] for trace in traces], spread=curve.spread, limits=limits)
+    pooled = pool_values([0], [[trace.result] for trace in traces], spread=curve.spread, limits=curve.limits)
     ends = thinned(pooled, scale, 1, is_step=True)
     return {**found, "result": {name: ends[name][0] for name in found if name != "at"}}
 

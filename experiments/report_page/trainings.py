@@ -148,7 +148,7 @@ class Trainings:
         curves = []
         for of, look in zip(self.networks, looks, strict=True):
             own = {
-                split: shown_curve(found[of.label], of.traces(split), 100, most, is_step=False, limits=OF_A_SHARE)
+                split: shown_curve(found[of.label], of.traces(split), 100, most, is_step=False)
                 for split, found in self.errors.items()
                 if of.label in found
             }

@@ -125,12 +125,14 @@ class Pooled(Banded):
         values: values of the N runs, shape (N, T).
         spread: what the band shows.
         statistic: "mean" or "median".
+        limits: the smallest and the largest possible value, which the band does not exceed.
         is_cut: whether the band would reach below the lowest possible value, usually 0, and was cut there.
     """
 
     values: Floats
     spread: Spread
     statistic: Statistic
+    limits: tuple[float, float]
     is_cut: bool = False
 
     def copy(self) -> "Pooled":
@@ -210,7 +212,7 @@ def pool_values(
     low, high = cut(ordered, *uncut, limits)
     is_cut = bool((low > uncut[0]).any())
     return Pooled(
-        np.asarray(at, np.float64), centre, low, high, np.asarray(values, np.float64), spread, statistic, is_cut
+        np.asarray(at, np.float64), centre, low, high, np.asarray(values, np.float64), spread, statistic, limits, is_cut
     )
 
 
