@@ -132,6 +132,30 @@ def test_table_2_tunes_on_s3_and_searches_on_s1_and_s2(tmp_path):
     ]
 
 
+def test_table_2_at_the_medium_scale_has_the_default_searches_of_figure_2(tmp_path):
+    medium: dict[str, Any] = {"scale": "medium", "images": "cifar10-sample"}
+    study, *searches = planned("table2", tmp_path / "table2", only=["s1/gdas-*"], **medium)
+    plan = tuning_options(study.options).brackets
+    assert (study.name, plan.planned, plan.budgets) == ("s3/gdas/seed-0", 26, (20, 40, 80))
+    best = {"study": str(study.folder), "budget": 40}
+    assert [job.options.get("best") for job in searches] == [None] * 10 + [best] * 10
+    ranked = planned("figure2", tmp_path / "figure2", only=["s1/gdas"], **medium)
+    for default, transferred, other in zip(searches[:10], searches[10:], ranked, strict=True):
+        assert default.options == {**other.options, "keep_weights_every": default.options["keep_weights_every"]}
+        assert transferred.options == {**default.options, "best": best}
+
+
+@pytest.mark.parametrize("name", ["figure5", "figure14", "figure15", "figure16"])
+def test_studies_at_the_medium_scale_have_the_settings_of_its_searches(name, tmp_path):
+    jobs = planned(name, tmp_path, scale="medium", images="cifar10-sample", only=["s1"])
+    for job in jobs:
+        plan = tuning_options(job.options).brackets
+        assert (plan.planned, plan.budgets, job.units) == (26, (10, 20, 40), 640)
+        assert job.options["scale"] == "medium"
+        assert not {"images_per_half", "image_side", "batch_size"} & job.options.keys()  # the scale's
+    assert {job.options["seed"] for job in jobs} == {0, 1, 2}
+
+
 def drawn_text(results):
     return " ".join(text.get_text() for text in results.draw().findobj(Text))
 

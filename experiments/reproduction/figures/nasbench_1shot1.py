@@ -141,8 +141,9 @@ def _rankings(searches: Figure) -> Figure:
 def _studies(number: int, title: str, config_space: str, methods: tuple[str, ...], drawing: str) -> Figure:
     """Return a figure of studies of methods on every space; the epochs are the largest budget.
 
-    full: the paper's 64 brackets and three repetitions; quick: up to an hour on two CPU cores, just enough for the
-    model to propose some configurations of the last brackets. cs3 tunes the batch size.
+    full: the paper's 64 brackets and three repetitions; medium: up to four hours per study on a CPU core; quick: up to
+    an hour for all studies on two CPU cores. Six brackets are just enough for the model to propose some configurations
+    of the last ones. cs3 tunes the batch size.
     """
     panels = space_panels(PAPER_SPACES, method_curves(methods), config_space=config_space)
     quick = {name: value for name, value in _TINY.items() if name != "batch_size" or config_space != "cs3"}
@@ -152,6 +153,7 @@ def _studies(number: int, title: str, config_space: str, methods: tuple[str, ...
         runs="study",
         drawing=drawing,
         full=Scale(panels, {**_FULL, **_STUDY, "iterations": 64, "epochs": 100}, (0, 1, 2)),
+        medium=Scale(panels, {"scale": "medium", "threads": 1, **_STUDY, "iterations": 6, "epochs": 40}, (0, 1, 2)),
         quick=Scale(panels, {**quick, **_STUDY, "images_per_half": 160, "iterations": 6, "epochs": 4}, (0, 1)),
         pooling=Pooling("study"),
         setting=f"{_PAPER_TUNING}, 280 searches of 25, 50, 100 epochs, 3 studies",
@@ -204,7 +206,6 @@ def _transfers() -> Figure:
         runs="transfer",
         drawing="transfers:Transfers",
         long=None,
-        medium=None,
         quick=replace(found.quick, options={**_TINY, "images_per_half": 160, "epochs": 2}),
     )
 
