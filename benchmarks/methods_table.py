@@ -2,7 +2,8 @@
 
     nb1shot1 reproduce methods --scale quick --out FOLDER
     nb1shot1 reproduce methods-nb201 --scale quick --out FOLDER_2
-    python benchmarks/methods_table.py FOLDER/methods.csv FOLDER_2/methods-nb201.csv
+    nb1shot1 reproduce methods-size --scale quick --out FOLDER_3
+    python benchmarks/methods_table.py FOLDER/methods.csv FOLDER_2/methods-nb201.csv FOLDER_3/methods-size.csv
 
 The script also reads the `…-searches.csv` file that `reproduce` writes beside each of these files. It replaces
 the section between two comments of the page. The studies may be unfinished: the tables state the number of seeds of
@@ -17,7 +18,7 @@ import pandas
 from page_section import replace_section
 
 from nasbench1shot1 import Architecture
-from nasbench1shot1.experiments.reproduction.results.methods import BEST, FINAL, RANDOM, with_band
+from nasbench1shot1.experiments.reproduction.results.methods import BEST, FINAL, with_band
 from nasbench1shot1.nasbench101.cell import Cell
 
 NAME = "methods"
@@ -85,15 +86,20 @@ def cell_table(cells):
 def table(values, measure):
     """Return the lines of a table: mean regrets in percent by method and space, with their bands.
 
+    Spaces and methods without the regret are left out.
+
     Args:
         values: the rows of the CSV files of all spaces.
         measure: the regret.
     """
-    spaces = list(dict.fromkeys(values["panel"]))
+    known = values[values[f"{measure}_mean"].notna()]
+    spaces = list(dict.fromkeys(known["panel"]))
     lines = [f"| method | {' | '.join(spaces)} |", "|---" * (1 + len(spaces)) + "|"]
-    rows = values.set_index(["curve", "panel"])
-    for method in dict.fromkeys(values["curve"]):
-        named = method if method == RANDOM else f"`{method}`"
+    rows = known.set_index(["curve", "panel"])
+    baselines = set(known["curve"][known["seeds"] == 0])
+    methods = dict.fromkeys(known["curve"])
+    for method in sorted(methods, key=baselines.__contains__):  # baselines last, otherwise in the order of the files
+        named = method if method in baselines else f"`{method}`"
         cells = [
             _cell(rows.loc[(method, space)], measure) if (method, space) in rows.index else "–" for space in spaces
         ]
@@ -102,7 +108,7 @@ def table(values, measure):
 
 
 def _cell(row, measure):
-    seeds = "" if row.name[0] == RANDOM else f" ({row['seeds']:.0f})"
+    seeds = f" ({row['seeds']:.0f})" if row["seeds"] else ""
     return with_band(row, measure) + seeds
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from nasbench1shot1.display.colours import in_legend
 from nasbench1shot1.display.data import note_drawn
-from nasbench1shot1.display.style import Spread, band_opacity, tone, tones
+from nasbench1shot1.display.style import Spread, band_opacity, tones
 from nasbench1shot1.ground.errors import InvalidInputError, unknown_name
 from nasbench1shot1.ground.intervals import FEWEST_FOR_INTERVAL, Floats, mean_interval, median_interval
 from nasbench1shot1.ground.text import counted_range
@@ -41,6 +41,7 @@ MOST_MARKERS = 12
 """Maximum number of markers of a curve over epochs."""
 COLUMNS = ("at", "runs", "mean", "median", "std", "low", "high")
 LEVEL_COLOUR = "#555555"
+LEVEL_LOOK: dict[str, Any] = {"color": LEVEL_COLOUR, "linestyle": "-.", "linewidth": 1.2}
 ALL_ZERO = 0.005
 """Lower edge of a logarithmic axis if all values are zero."""
 
@@ -377,7 +378,7 @@ def draw_level(axes: "Axes", value: float, label: str, floor: float | None = Non
         floor: lower edge of logarithmic axes, where smaller values are drawn.
     """
     shown = value if floor is None else max(value, floor)
-    axes.axhline(shown, color=tone(LEVEL_COLOUR), linestyle="-.", linewidth=1.2, label=label, zorder=1)
+    axes.axhline(shown, **tones(LEVEL_LOOK), label=label, zorder=1)
     note_drawn(axes, "level", label, y=value)
     return axes
 

@@ -17,6 +17,7 @@ from nasbench1shot1.display.curves import pool_values
 from nasbench1shot1.experiments.reproduction.figure_jobs import open_figure
 from nasbench1shot1.experiments.reproduction.figures.catalogue import FIGURES
 from nasbench1shot1.experiments.reproduction.figures.methods import methods_on
+from nasbench1shot1.experiments.reproduction.figures.parts import NAMES
 from nasbench1shot1.experiments.reproduction.reproducing import reproduce
 from nasbench1shot1.experiments.reproduction.results.methods import (
     ANYTIME,
@@ -59,6 +60,11 @@ def test_all_methods_have_the_size_of_the_scale_and_ten_seeds(scale, epochs, tmp
         1 / 3 if scale == "full" else 2 / 3
     )  # by default, Λ-DARTS searches 100 epochs with 1e-4, DARTS 50 with 3e-4
     assert rates["lambda-darts"] == pytest.approx(factor * rates["darts"], rel=0.05)
+
+
+def test_every_method_has_a_name_in_legends():
+    assert set(NAMES) == set(registry.BUILT_IN["optimizers"])
+    assert len(set(NAMES.values())) == len(NAMES)
 
 
 def test_measures_of_a_search():
@@ -171,6 +177,16 @@ def test_a_table_without_validation_accuracies_has_no_best_seen_regrets(tmp_path
     table, space = nb.load_table("nats-size"), "nats-size"
     assert frame.loc[RANDOM, "final_mean"] == pytest.approx(table.mean_regret(space, dataset="cifar10"))
     assert "best-seen" not in screen.getvalue()
+    largest = frame.loc["always the largest"]
+    for column, dataset in {
+        "final_mean": "cifar10",
+        "final_cifar100_test_regret": "cifar100",
+        "final_ImageNet16-120_test_regret": "ImageNet16-120",
+    }.items():
+        assert largest[column] == pytest.approx(table.regret("64:64:64:64:64", dataset=dataset))
+        assert frame.loc[RANDOM, column] == pytest.approx(table.mean_regret(space, dataset=dataset))
+    assert (largest["seeds"], largest["final_measured"], np.isnan(largest["seconds"])) == (0, 1, True)
+    assert "always the largest" in screen.getvalue()
     figure = open_figure("methods-size", only)
     jobs = figure.jobs("quick", out, {}, [0, 1], lambda function, *rest: function(*rest))
     results = figure.results(jobs, figure.table(jobs, {}))
@@ -178,6 +194,10 @@ def test_a_table_without_validation_accuracies_has_no_best_seen_regrets(tmp_path
     drawn = results.draw()
     (axes,) = drawn.axes
     assert len(axes.containers) == 2, "final regrets of two methods"
+    assert {text.get_text() for text in axes.get_yticklabels()} == {"TAS", "TuNAS"}
+    (level,) = (line for line in axes.get_lines() if line.get_linestyle() == "-.")
+    assert list(level.get_xdata()) == pytest.approx([25 / 100] * 2)  # of 64:64:64:64:64
+    assert "always the largest" in [text.get_text() for text in drawn.legends[0].get_texts()]
     assert "no best-seen regrets" in drawn.caption
     with refuses(nb.OutOfDomainError, table.id, "validation", options=""):
         random_sampling(table, space, "cifar10", 2)
@@ -227,6 +247,6 @@ def test_one_very_large_regret_does_not_hide_the_others(compared, monkeypatch):
 
 
 def test_a_scale_that_a_figure_does_not_have_is_refused(tmp_path):
-    with refuses(nb.InvalidInputError, "figure5 has no medium scale"):
-        reproduce("figure5", scale="medium", out=tmp_path / "out")
+    with refuses(nb.InvalidInputError, "figure5 has no long scale"):
+        reproduce("figure5", scale="long", out=tmp_path / "out")
     assert not (tmp_path / "out").exists()

@@ -11,9 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from nasbench1shot1.experiments.reproduction.figures.black_box import AS_PUBLISHED_201, MULTI_TRIAL, OPTIMIZERS
+from nasbench1shot1.experiments.reproduction.figures.methods import OF_WIDTHS
 from nasbench1shot1.experiments.reproduction.figures.parts import (
     DATA_SETS,
-    METHODS,
+    NAMES,
     Curve,
     Figure,
     Options,
@@ -35,14 +36,12 @@ FULL_BUDGET = 90
 ARCHIVES = {TOPOLOGY: "NATS-tss-v1_0-3ffb9-simple", SIZE: "NATS-sss-v1_0-50262-simple"}
 """The official archives, which `nb1shot1 table import` reads."""
 TOPOLOGY_METHODS = ("random-ws", "enas", "darts", "darts-second-order", "gdas", "setn")
-WIDTH_METHODS = {"tas": "TAS", "fbnetv2": "FBNetV2", "tunas": "TuNAS"}
-_LABELS = {**METHODS, "darts-second-order": "DARTS, second order", "setn": "SETN"}
 ONE_SHOT: Mapping[str, tuple[Curve, ...]] = {
-    TOPOLOGY: method_curves(TOPOLOGY_METHODS, _LABELS),
+    TOPOLOGY: method_curves(TOPOLOGY_METHODS),
     SIZE: tuple(
-        Curve(f"{name}{key}", f"{label}{words}", {"optimizer": name, "warm_up_ratio": ratio})
+        Curve(f"{name}{key}", f"{NAMES[name]}{words}", {"optimizer": name, "warm_up_ratio": ratio})
         for ratio, key, words in ((0.3, "", ""), (0.0, "-without-warm-up", ", without warm-up"))
-        for name, label in WIDTH_METHODS.items()
+        for name in OF_WIDTHS
     ),
 }
 """The one-shot methods of figure 7 and table 4, by space."""
@@ -176,7 +175,7 @@ NATS_BENCH_FIGURES = {
     "nats-figure6": _figure_6(TOPOLOGY),
     "nats-figure6-size": _guided_by_test_values(_figure_6(SIZE)),
     "nats-figure7": _figure_7(TOPOLOGY, TOPOLOGY_METHODS),
-    "nats-figure7-size": _figure_7(SIZE, tuple(WIDTH_METHODS)),
+    "nats-figure7-size": _figure_7(SIZE, OF_WIDTHS),
     "nats-table4": _table_4(TOPOLOGY),
     "nats-table4-size": _guided_by_test_values(_table_4(SIZE)),
 }

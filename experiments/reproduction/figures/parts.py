@@ -171,7 +171,33 @@ DATA_SETS = {name: known.title for name, known in data_sets.DATA_SETS.items()}
 BELOW_FULL = ("long", "medium", "quick")
 """The scales below the largest at which one-shot methods are compared."""
 METHODS = {"darts": "DARTS", "gdas": "GDAS", "pc-darts": "PC-DARTS", "enas": "ENAS", "random-ws": "Random WS"}
-"""Names of one-shot optimizers in legends."""
+"""The one-shot optimizers of NAS-Bench-1Shot1, with their names in legends."""
+NAMES = {
+    **METHODS,
+    "darts-second-order": "DARTS, second order",
+    "snas": "SNAS",
+    "setn": "SETN",
+    "beta-darts": "β-DARTS",
+    "drnas": "DrNAS",
+    "gaea": "GAEA",
+    "lambda-darts": "Λ-DARTS",
+    "darts-pt": "DARTS-PT",
+    "spos": "SPOS",
+    "fair-darts": "FairDARTS",
+    "rf-darts": "RF-DARTS",
+    "sdarts-rs": "SDARTS-RS",
+    "sdarts-adv": "SDARTS-ADV",
+    "darts-minus": "DARTS-",
+    "oles": "OLES",
+    "idarts": "iDARTS",
+    "is-darts": "IS-DARTS",
+    "sgas": "SGAS",
+    "drnas-progressive": "DrNAS, progressive",
+    "tas": "TAS",
+    "fbnetv2": "FBNetV2",
+    "tunas": "TuNAS",
+}
+"""Names of one-shot optimizers in legends: those of their papers."""
 LABELS = {
     "random": "random search",
     "regularized-evolution": "regularized evolution",
@@ -196,6 +222,6 @@ def space_panels(spaces: Iterable[str], curves: tuple[Curve, ...], **options: An
     return tuple(space_panel(space, curves, **options) for space in spaces)
 
 
-def method_curves(names: Iterable[str], labels: Mapping[str, str] = METHODS, **options: Any) -> tuple[Curve, ...]:
+def method_curves(names: Iterable[str], labels: Mapping[str, str] = NAMES, **options: Any) -> tuple[Curve, ...]:
     """Return one curve per optimizer; optimizers without one of the `labels` keep their registered names."""
     return tuple(Curve(name, labels.get(name, name), {"optimizer": name, **options}) for name in names)

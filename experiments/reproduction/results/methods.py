@@ -8,7 +8,8 @@ distribution of its regret is computed from the table, not simulated; its mean w
 space. Random WS and SPOS draw encodings instead: on s1, s2 and s3, several encodings can have the same cell, so these
 methods draw some cells more often than others.
 
-A table without validation accuracies, such as the bundled one of NATS-Bench's size space, has no best-seen regrets.
+A table without validation accuracies, such as the bundled one of NATS-Bench's size space, has no best-seen regrets. On
+that space, a second baseline is to choose the largest network always (`Benchmark.has_largest_baseline`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,17 +20,19 @@ import numpy as np
 import pandas
 from numpy.typing import NDArray
 
+from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.display.axes import label_log_axis
 from nasbench1shot1.display.canvas import Canvas
 from nasbench1shot1.display.colours import BLACK, curve_styles
-from nasbench1shot1.display.curves import LEVEL_COLOUR, Pooled, log_floor, pool_values
+from nasbench1shot1.display.curves import LEVEL_COLOUR, LEVEL_LOOK, Pooled, log_floor, pool_values
 from nasbench1shot1.display.style import AnyStyle, tone, tones
+from nasbench1shot1.evaluator import Baseline, mean_regret_of, scores_on_other_datasets
 from nasbench1shot1.experiments.comparison.rank_tests import SIGNIFICANT, Distribution, rank_tests
 from nasbench1shot1.experiments.reproduction.figures.parts import Panel
 from nasbench1shot1.experiments.reproduction.results.base import Found, Place, SearchResults, in_front
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.one_shot_search.captions import provenance, scale_text
-from nasbench1shot1.one_shot_search.regret_curve import MEAN_LABEL, MEAN_LOOK, other_regrets
+from nasbench1shot1.one_shot_search.regret_curve import MEAN_LABEL, MEAN_LOOK, baseline_of, other_regrets
 
 if TYPE_CHECKING:
     from nasbench1shot1.display import axes
@@ -125,10 +128,21 @@ class MethodTable(SearchResults):
         return found
 
     @cached_property
-    def frame(self) -> pandas.DataFrame:
-        """A row for every panel and curve, with regrets as fractions; the last row of a panel is the baseline.
+    def largest(self) -> dict[str, Baseline]:
+        """The baseline of the panels whose searches have one: the largest network."""
+        found = {}
+        for panel, curves in self.by_panel:
+            run = curves[0].runs[0]
+            baseline = baseline_of(run.baseline, run.config, self.table, run.config["space"])
+            if baseline is not None and baseline.test_regret is not None:
+                found[panel.key] = baseline
+        return found
 
-        The regrets of random sampling are computed from the table, without any search; its number of seeds is 0.
+    @cached_property
+    def frame(self) -> pandas.DataFrame:
+        """A row for every panel and curve, with regrets as fractions; the last rows of a panel are the baselines.
+
+        The regrets of baselines are computed from the table, without any search; their number of seeds is 0.
 
         For each of `MEASURES`, the columns are `<measure>_mean`, `_std` (n - 1), `_low` and `_high` (the band). Then
         follow the share of final regrets that are measured, the mean seconds of a search, and the mean final test
@@ -147,10 +161,23 @@ class MethodTable(SearchResults):
                 row |= {f"{name}_{of}": float(of_measure[of]) for of in ("mean", "std", *ends)}
             row |= {"final_measured": last["test_measured"].mean(), "seconds": last["search_seconds"].mean()}
             rows.append(row | {f"final_{name}": last[name].mean() for name in other_regrets(last)})
-        baseline: dict[str, Any] = {"panel": panel.key, "curve": RANDOM, "seeds": 0}
+        return [*rows, *self._baseline_rows(panel, curves)]
+
+    def _baseline_rows(self, panel: Panel, curves: Sequence[Found]) -> list[dict[str, Any]]:
+        config, last = curves[0].runs[0].config, self.final_rows[curves[0].place]
+        suffix = "_test_regret"
+        others = [name.removesuffix(suffix) for name in other_regrets(last)]
+        sampled: dict[str, Any] = {"panel": panel.key, "curve": RANDOM, "seeds": 0}
         for name, regret in self.baselines[panel.key].items():
-            baseline |= {f"{name}_mean": regret.mean, f"{name}_std": regret.std}
-        return [*rows, baseline]
+            sampled |= {f"{name}_mean": regret.mean, f"{name}_std": regret.std}
+        sampled |= {f"final_{name}{suffix}": mean_regret_of(config["space"], name, self.table) for name in others}
+        if (largest := self.largest.get(panel.key)) is None:
+            return [sampled]
+        row: dict[str, Any] = {"panel": panel.key, "curve": largest.words, "seeds": 0}
+        row |= {f"{FINAL}_mean": largest.test_regret, "final_measured": float(largest.test_measured)}
+        network = Architecture.parse(largest.network)
+        scores = scores_on_other_datasets(network, self.table, config["dataset"])
+        return [sampled, row | {f"final_{name}{suffix}": scores[name]["test_regret"] for name in others}]
 
     def further_tables(self) -> Mapping[str, pandas.DataFrame]:
         """Return `rank_tests` and `searches`."""
@@ -216,7 +243,8 @@ class MethodTable(SearchResults):
         """Return the picture: mean and band of the final regret, and of the best-seen one, for every method.
 
         Methods are sorted by their mean final regret on the first space. Lines show random sampling with one look-up,
-        whose mean is the mean of the space, and with as many look-ups as a search. The axis of a space is
+        whose mean is the mean of the space, and with as many look-ups as a search, and the largest network if it is a
+        baseline. The axis of a space is
         logarithmic if a band exceeds `MOST_OF_MEAN` times the mean of the space. Regrets of zero are then drawn at its
         left end.
         """
@@ -235,6 +263,8 @@ class MethodTable(SearchResults):
                     ax.axvline(100 * mean, **tones(MEAN_LOOK))
                 if (best_sampled := self.baselines[panel.key].get(BEST)) is not None:
                     ax.axvline(100 * best_sampled.mean, color=tone(BLACK), linestyle="--", linewidth=1)
+                if (largest := self.largest.get(panel.key)) is not None:
+                    ax.axvline(100 * max(largest.test_regret or 0.0, floor), **tones(LEVEL_LOOK))
                 ax.set_title(panel.title)
                 ax.grid(alpha=0.25)
                 ax.set_xlim(left=100 * floor)
@@ -254,7 +284,8 @@ class MethodTable(SearchResults):
             sampled = {f"random sampling, {counted(lookups, 'look-up')}": {"color": BLACK, "linestyle": "--"}}
             if not has_best:
                 best, sampled = {}, {}
-            legend = {"after the last epoch": dots, **best, MEAN_LABEL: MEAN_LOOK, **sampled}
+            levels = {largest.words: LEVEL_LOOK for largest in self.largest.values()}
+            legend = {"after the last epoch": dots, **best, MEAN_LABEL: MEAN_LOOK, **sampled, **levels}
             title = self.title(scale_text(configs).splitlines()[0], self.size_text)
             shown = [(floors[found.place[0]], pooled) for found in self.found for pooled in self._drawn(found)]
             is_floored = any(pooled.low[0] < floor for floor, pooled in shown)

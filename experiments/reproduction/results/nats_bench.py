@@ -16,6 +16,7 @@ from nasbench1shot1.display.canvas import Canvas
 from nasbench1shot1.display.colours import MOST_BANDS, curve_styles
 from nasbench1shot1.display.curves import (
     LEVEL_COLOUR,
+    LEVEL_LOOK,
     OF_A_SHARE,
     Pooled,
     draw_curve,
@@ -66,7 +67,6 @@ EVERY = 100.0
 STEEP = 0.02
 """The fraction of the clock of figure 6 in which curves may begin below the axis."""
 LARGEST = "always the largest network"
-LEVEL: Style = {"color": LEVEL_COLOUR, "linestyle": "-.", "linewidth": 1.2}
 PUBLISHED: Mapping[str, Published] = {SIZE: SIZE_PUBLISHED}
 """Published values of table 4 by space. The values of the topology space are not known to this package."""
 
@@ -125,7 +125,7 @@ class AccuracyOverTime(BlackBoxResults):
 
     def levels(self) -> dict[str, Style]:
         """Return the line of the baseline."""
-        return {LARGEST: LEVEL} if self._largest(self.found[0]) is not None else {}
+        return {LARGEST: LEVEL_LOOK} if self._largest(self.found[0]) is not None else {}
 
     def _largest(self, found: Found) -> float | None:
         config = found.runs[0].config
@@ -225,7 +225,7 @@ class AccuracyOfDataSets(SearchResults):
             legend = {found.curve.label: styles[found.place] for found in self.found}
             config = self.runs[0].config
             if largest_accuracy(self.table, config["space"], config["dataset"]) is not None:
-                legend[LARGEST] = LEVEL
+                legend[LARGEST] = LEVEL_LOOK
             band = self.band([len(curves) for _, curves in self.by_panel])
             return canvas.finish(self._title(), self._caption(), legend=legend, band=band)
 
@@ -346,7 +346,7 @@ class FinalAccuracies(BlackBoxStudies):
                     draw_point(ax, row, "", height, **{**OURS, "color": colour})
                     draw_point(ax, row, "published_", height + BELOW, **THEIRS)
                 if (largest := self._largest(panel.key)) is not None:
-                    ax.axvline(100 * largest, **tones(LEVEL), zorder=1)
+                    ax.axvline(100 * largest, **tones(LEVEL_LOOK), zorder=1)
                 ax.set_yticks(range(len(own)), [found.curve.label for found in own])
                 ax.set_ylim(tall - 0.4, -0.6)
                 ax.grid(alpha=0.25, axis="x")
@@ -358,7 +358,7 @@ class FinalAccuracies(BlackBoxStudies):
             if frame["published_mean"].notna().any():
                 legend["published"] = {**THEIRS, "linestyle": ""}
             if self._largest(self.by_panel[0][0].key) is not None:
-                legend[LARGEST] = LEVEL
+                legend[LARGEST] = LEVEL_LOOK
             return canvas.finish(self._title(), self._caption(), legend=legend)
 
     @property
