@@ -25,7 +25,14 @@ if TYPE_CHECKING:
 
 RESOLUTION = 100
 """Dots per inch of pictures in notebooks."""
-PER_DECADE: Final[dict[tuple[float, ...], float]] = {(1, 2, 5): 1e3, (1, 3): 1e4, (1,): math.inf}
+EVEN: Final = 3
+"""Ratio of both ends of an axis up to which ticks are evenly spaced."""
+PER_DECADE: Final[dict[tuple[float, ...], float]] = {
+    (1, 1.5, 2, 3, 4, 5, 7): 10,
+    (1, 2, 5): 1e3,
+    (1, 3): 1e4,
+    (1,): math.inf,
+}
 """Factors of the ticks in every decade, and the ratios of both ends of an axis up to which they are used."""
 LETTER: Final = 0.65
 """Width of a digit with some space, relative to the font size."""
@@ -84,14 +91,14 @@ def picture(axes: Axes) -> bytes:
 
 
 class LogTicks(LogLocator):
-    """About three to ten ticks: evenly spaced over less than a decade, otherwise one to three per decade.
+    """About three to ten ticks: evenly spaced if the axis ends at less than three times its start, round otherwise.
 
     A short axis has fewer, so that their labels do not overlap.
     """
 
     def tick_values(self, vmin: float, vmax: float) -> Any:
         """Return the values of the ticks between two positive numbers."""
-        if vmin <= 0 or vmax < 10 * vmin:
+        if vmin <= 0 or vmax < EVEN * vmin:
             return MaxNLocator(nbins=5, steps=[1, 2, 2.5, 5, 10]).tick_values(vmin, vmax)
         choices = [factors for factors, most in PER_DECADE.items() if vmax < most * vmin]
         fitting = (factors for factors in choices if self._fits(factors, vmin, vmax))

@@ -26,7 +26,7 @@ _FRONTS = {
     "1": ("batch size 1", BLUE, "-"),
     "32": ("batch size 32", GREEN, "--"),
     "256": ("batch size 256", VERMILION, "-"),
-    "": ("Pareto front", PURPLE, "-"),
+    "": ("device with one setting", PURPLE, "-"),
 }
 """Label, colour and dashes of the front of each batch size, empty where a device has only one."""
 
