@@ -12,24 +12,14 @@ from jupyter_client.manager import KernelManager, start_new_kernel
 from nbclient import NotebookClient
 from official_files import made_up, write_file
 from small_official import graph_of
+from tiny_size import TINY_SIZE
 
 import nasbench1shot1 as nb
 from nasbench1shot1.ground.text import percent
 
 EXAMPLES = sorted((CHECKOUT / "examples" / "notebooks").glob("*.ipynb"))
 OFFICIAL = "official.tfrecord"
-TINY = {
-    "space": "s1",
-    "scale": "quick",
-    "epochs": 1,
-    "channels": 2,
-    "cells": 1,
-    "batch_size": 20,
-    "images_per_half": 40,
-    "image_side": 8,
-    "device": "cpu",
-    "threads": 1,
-}
+TINY = {"space": "s1", "scale": "quick", "epochs": 1, **TINY_SIZE, "device": "cpu", "threads": 1}
 TINY_STUDY = {"space": "nb201", "dataset": "cifar10", "evaluations": 5, "repeats": 6, "seed": 0}
 CELL = nb.Cell(
     [[0, 1, 1, 0], [0, 0, 1, 1], [0, 0, 0, 1], [0, 0, 0, 0]],

@@ -17,6 +17,7 @@ import pytest
 from conftest import CHECKOUT
 from rich.console import Console
 from shell_blocks import recorded_commands as recorded
+from tiny_size import TINY_SIZE
 
 import nasbench1shot1 as nb
 from nasbench1shot1 import cli
@@ -52,16 +53,7 @@ NOT_RUN = {
     "docs/tuning_analyses.md": "needs studies of several budgets",
 }
 """Pages with blocks of ```py, which are only checked for names that do not exist."""
-TINY = {
-    "images": "cifar10-sample",
-    "epochs": 2,
-    "channels": 2,
-    "cells": 1,
-    "batch_size": 20,
-    "images_per_half": 40,
-    "image_side": 8,
-}
-
+TINY = {"images": "cifar10-sample", "epochs": 2, **TINY_SIZE}
 TINY_CELL = {"stem_channels": 2, "batch_size": 250}
 
 

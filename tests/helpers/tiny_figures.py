@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tiny_size import TINY_SIZE
 
 from nasbench1shot1 import cli
 from nasbench1shot1.experiments.reproduction.figure_jobs import open_figure
@@ -15,14 +16,7 @@ from nasbench1shot1.experiments.reproduction.kinds import FigureJob
 from nasbench1shot1.jobs import pool
 from nasbench1shot1.jobs.pool import WorkerOptions, this_process
 
-TINY: dict[str, Any] = {
-    "scale": "quick",
-    "channels": 2,
-    "cells": 1,
-    "images_per_half": 40,
-    "image_side": 8,
-    "batch_size": 20,
-}
+TINY: dict[str, Any] = {"scale": "quick", **TINY_SIZE}
 ONLY = ("darts/weight-decay-1e-4", "darts/weight-decay-81e-4")
 ARGUMENTS = ["reproduce", "figure12", "--scale", "quick", "--only", ",".join(ONLY)]
 """Two curves of two seeds: the smallest part of a figure that has all."""

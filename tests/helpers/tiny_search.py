@@ -7,6 +7,7 @@ from unittest.mock import patch
 import pytest
 import torch
 from rich.console import Console
+from tiny_size import TINY_SIZE
 
 import nasbench1shot1 as nb
 from nasbench1shot1.images.image_set import load_images
@@ -19,18 +20,7 @@ from nasbench1shot1.optimizers.widths import WidthOptimizer
 from nasbench1shot1.registry import BUILT_IN, optimizer
 from nasbench1shot1.search_spaces.choice_blocks import ChoiceBlockSpace
 
-TINY: dict[str, Any] = {
-    "scale": "quick",
-    "epochs": 4,
-    "channels": 2,
-    "cells": 1,
-    "images_per_half": 40,
-    "image_side": 8,
-    "batch_size": 20,
-    "threads": 1,
-    "device": "cpu",
-}
-"""Two steps an epoch."""
+TINY: dict[str, Any] = {"scale": "quick", "epochs": 4, **TINY_SIZE, "threads": 1, "device": "cpu"}
 
 SMALL_SPACE = ChoiceBlockSpace("small", "small-v1", n_parents=(1, 1, 2))
 """54 architectures: 3 operations, 1 of 2 inputs, 3 operations, 2 of 3 outputs."""
