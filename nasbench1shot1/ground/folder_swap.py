@@ -158,8 +158,8 @@ def remove_leftovers(folder: Path) -> None:
 def _temporary_folders(folder: Path, suffix: str) -> Iterator[Path]:
     """Yield the temporary folders of this folder, but not of others whose names start with its name."""
     form = re.compile(rf"\.{re.escape(folder.name)}\.[^.]*\.\d{{1,12}}\.[0-9a-f]{{8}}\{suffix}")
-    with suppress(OSError):  # the parent does not exist, or may not be listed
-        yield from [path for path in folder.parent.iterdir() if form.fullmatch(path.name)]
+    with suppress(OSError), os.scandir(folder.parent) as entries:  # the parent may not exist, or may not be listed
+        yield from [folder.parent / entry.name for entry in entries if form.fullmatch(entry.name)]
 
 
 def _owner(aside: Path) -> tuple[bool, int]:
