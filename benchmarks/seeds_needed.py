@@ -1,0 +1,84 @@
+"""Write how many seeds a comparison of one-shot methods needs into docs/scales.md, from the shipped values of searches.
+
+    python benchmarks/seeds_needed.py
+
+The standard deviations of the final test regrets are those of docs/reproduce/methods-quick.csv and of
+docs/reproduce/figure2-SPACE-medium.csv. From them follow the smallest difference of two mean regrets that a t-test
+detects, and the number of seeds for a given difference (two-sided, without correction for multiple tests).
+"""
+
+import argparse
+import math
+from pathlib import Path
+
+import numpy as np
+import pandas
+from page_section import replace_section
+from statsmodels.stats.power import TTestIndPower
+
+NAME = "seeds"
+PAGE = Path(__file__).parents[1] / "docs" / "scales.md"
+METHODS = {"darts": "DARTS", "gdas": "GDAS", "pc-darts": "PC-DARTS", "enas": "ENAS", "random-ws": "Random WS"}
+SPACES = ("s1", "s2", "s3")
+SEEDS, LEVEL, POWER, DIFFERENCE = 10, 0.05, 0.8, 0.5
+"""Seeds per method, level and power of the test, and the difference of two mean regrets in percentage points."""
+
+
+def deviations(docs):
+    """Return the standard deviation of the final test regret in percent, by space and scale, and by method.
+
+    Args:
+        docs: the folder of the pages.
+
+    Raises SystemExit if a value does not come from `SEEDS` seeds.
+    """
+    quick = pandas.read_csv(docs / "reproduce" / "methods-quick.csv").rename(columns={"final_std": "std"})
+    found = {"quick": quick}
+    medium = pandas.concat(pandas.read_csv(docs / "reproduce" / f"figure2-{space}-medium.csv") for space in SPACES)
+    found["medium"] = medium[medium["epoch"] == medium["epoch"].max()].rename(columns={"test_regret_std": "std"})
+    frame = pandas.concat([of.assign(scale=scale) for scale, of in found.items()])
+    frame = frame[frame["panel"].isin(SPACES) & frame["curve"].isin(METHODS)]
+    if set(frame["seeds"]) != {SEEDS}:
+        raise SystemExit(f"values of {SEEDS} seeds are needed")
+    return 100 * frame.set_index(["panel", "scale", "curve"])["std"].unstack()
+
+
+def detected(deviation, seeds=SEEDS):
+    """Return the smallest difference of two means that the test detects with a probability of `POWER`.
+
+    Args:
+        deviation: the standard deviation of each of the two methods.
+        seeds: seeds of each method.
+    """
+    return float(deviation * TTestIndPower().solve_power(nobs1=seeds, alpha=LEVEL, power=POWER))
+
+
+def needed(deviation, difference=DIFFERENCE):
+    """Return the number of seeds of each of two methods with which the test detects a difference of their means."""
+    return math.ceil(TTestIndPower().solve_power(effect_size=difference / deviation, alpha=LEVEL, power=POWER))
+
+
+def section(found):
+    """Return the lines of the table, from `deviations`."""
+    ends = ("difference, typical methods", "difference, DARTS and GDAS", f"seeds for {DIFFERENCE:g} points")
+    names = ("space", "scale", *METHODS.values(), *ends)
+    lines = [f"| {' | '.join(names)} |", "|---|---|" + "---:|" * (len(names) - 2)]
+    for space in SPACES:
+        for scale in ("quick", "medium"):
+            own = found.loc[(space, scale)]
+            typical, pair = (np.sqrt((own[methods] ** 2).mean()) for methods in ([*METHODS], ["darts", "gdas"]))
+            values = [*own[[*METHODS]], detected(typical), detected(pair)]
+            numbers = " | ".join(f"{value:.2f}" for value in values)
+            lines.append(f"| {space} | {scale} | {numbers} | {needed(typical)} |")
+    return lines
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--page", type=Path, default=PAGE)
+    page = parser.parse_args().page
+    replace_section(page, NAME, section(deviations(PAGE.parent)))
+
+
+if __name__ == "__main__":
+    main()
