@@ -10,6 +10,7 @@ from nasbench1shot1.black_box_search.record import BlackBoxStudy
 from nasbench1shot1.black_box_search.summary import summarise as summarise_searches
 from nasbench1shot1.display.axes import save_figure
 from nasbench1shot1.display.style import AnyStyle, Spread
+from nasbench1shot1.evaluator import with_baseline
 from nasbench1shot1.experiments.correlation.outcome import FILES, write_outcome
 from nasbench1shot1.experiments.correlation.record import Ranking
 from nasbench1shot1.experiments.rescoring import (
@@ -175,8 +176,7 @@ def _write(run: SearchRecord, table: Table, folder: Path, look: Look) -> dict[st
     lines = rescored_lines(run, table)
     unfinished = unfinished_text(run)
     config = {**run.config, "early_stopping": False} if unfinished else run.config  # not stopped yet
-    if (baseline := baseline_of(run.baseline, run.config, table, run.architectures[0].space)) is not None:
-        config = {**config, **baseline.fields()}
+    config = with_baseline(config, baseline_of(run.baseline, run.config, table, run.architectures[0].space))
     summary = _with_progress(summarise(config, lines, table.id), unfinished)
     _write_lines(lines, summary, folder)
     figure = regret_figure([run], [run.as_frame(lines)], table, style=look.style, mark=look.mark)

@@ -24,6 +24,7 @@ OTHER_DATASETS = ObjectOf(ObjectOf(fields=tuple((name, float | None) for name in
 """The type of a line's field with `ELSEWHERE` of each of these data sets."""
 
 BOUNDS = "bounds"
+LARGEST = "always the largest network"
 """Field of config.json with the resolved bounds of a run and its baseline; runs without a baseline lack it."""
 
 
@@ -140,12 +141,7 @@ class Judge:
         """
         if self.within is None and not table.benchmark.has_largest_baseline:
             return None
-        try:
-            return Baseline.of(space, table, self.within, self.dataset, self.metric)
-        except OutOfDomainError:  # a user's table without parameters has no largest network
-            if self.within is None:
-                return None
-            raise
+        return Baseline.of(space, table, self.within, self.dataset, self.metric)
 
 
 def scores_on_other_datasets(
@@ -198,13 +194,21 @@ class Baseline:
     @classmethod
     def of(
         cls, space: str, table: Table, within: Bounds | None, dataset: str | None = None, metric: str | None = None
-    ) -> "Baseline":
+    ) -> "Baseline | None":
         """Return the baseline on a space that the table knows; other arguments and errors are as for `score`.
+
+        None without bounds if the table does not know which network is the largest, because it has no parameters.
 
         Raises OutOfDomainError if no network of the space is within the bounds.
         """
         resolved, objective = within and table.resolve(within, dataset), table.objective(dataset, metric)
-        found = _score(table.largest(space, resolved, dataset), table, objective, resolved, space)
+        try:
+            largest = table.largest(space, resolved, dataset)
+        except OutOfDomainError:
+            if within is None:
+                return None
+            raise
+        found = _score(largest, table, objective, resolved, space)
         return cls(
             bounds=resolved,
             described=_describe(table, resolved) if resolved else "",
@@ -246,8 +250,8 @@ class Baseline:
 
     @property
     def words(self) -> str:
-        """The baseline in words: "always the largest that fits"."""
-        return "always the largest" if self.bounds is None else "always the largest that fits"
+        """The baseline in words: "always the largest network that fits"."""
+        return LARGEST if self.bounds is None else f"{LARGEST} that fits"
 
     @property
     def source(self) -> str:
@@ -268,6 +272,12 @@ class Baseline:
         """Return the field of config.json that describes bounds and baseline."""
         known = {name: value for name, value in asdict(self).items() if name != "bounds"}
         return {BOUNDS: {"limits": self.bounds and str(self.bounds), **known}}
+
+
+def with_baseline(config: Mapping[str, Any], baseline: Baseline | None) -> dict[str, Any]:
+    """Return the content of config.json, flat, with another baseline; None: without one."""
+    others = {name: value for name, value in config.items() if name != BOUNDS}
+    return others if baseline is None else others | baseline.fields()
 
 
 _RECORDED: dict[str, Any] = {

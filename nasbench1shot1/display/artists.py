@@ -4,6 +4,7 @@ This module imports matplotlib, so others import it only where they draw.
 """
 
 import math
+from collections.abc import Iterable, Sequence
 from io import BytesIO
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
@@ -25,13 +26,15 @@ if TYPE_CHECKING:
 
 RESOLUTION = 100
 """Dots per inch of pictures in notebooks."""
+DECADE: Final = 10
+"""Ratio of both ends of an axis from which its ticks are never evenly spaced."""
 EVEN: Final = 3
-"""Ratio of both ends of an axis up to which ticks are evenly spaced."""
+"""Ratio of both ends of an axis up to which its ticks are always evenly spaced."""
 PER_DECADE: Final[dict[tuple[float, ...], float]] = {
-    (1, 1.5, 2, 3, 4, 5, 7): 10,
+    (1, 1.5, 2, 3, 4, 5, 7): DECADE,
+    (1, 2, 3, 5): DECADE,
     (1, 2, 5): 1e3,
     (1, 3): 1e4,
-    (1,): math.inf,
 }
 """Factors of the ticks in every decade, and the ratios of both ends of an axis up to which they are used."""
 LETTER: Final = 0.65
@@ -91,30 +94,38 @@ def picture(axes: Axes) -> bytes:
 
 
 class LogTicks(LogLocator):
-    """About three to ten ticks: evenly spaced if the axis ends at less than three times its start, round otherwise.
-
-    A short axis has fewer, so that their labels do not overlap.
-    """
+    """Two to ten ticks: as many as an axis has space for, evenly spaced or with the same factors in every decade."""
 
     def tick_values(self, vmin: float, vmax: float) -> Any:
         """Return the values of the ticks between two positive numbers."""
-        if vmin <= 0 or vmax < EVEN * vmin:
-            return MaxNLocator(nbins=5, steps=[1, 2, 2.5, 5, 10]).tick_values(vmin, vmax)
-        choices = [factors for factors, most in PER_DECADE.items() if vmax < most * vmin]
-        fitting = (factors for factors in choices if self._fits(factors, vmin, vmax))
-        return LogLocator(subs=next(fitting, choices[-1])).tick_values(vmin, vmax)
+        low, high = sorted((vmin, vmax))
+        choices = []
+        if low > 0 and high >= EVEN * low:
+            choices += [_ticks(factors, low, high) for factors, most in PER_DECADE.items() if high < most * low]
+        if low <= 0 or high < DECADE * low:
+            choices += [MaxNLocator(n, steps=[1, 2, 2.5, 5, 10]).tick_values(low, high) for n in (5, 4, 3)]
+        else:
+            choices.append(LogLocator().tick_values(low, high))
+        shown = [[tick for tick in ticks if low <= tick <= high] for ticks in choices]
+        several = [ticks for ticks in shown if len(ticks) >= 2]
+        fitting = (ticks for ticks in several if self._fit(ticks, low, high))
+        return next(fitting, min(several, key=len, default=shown[-1]))
 
-    def _fits(self, factors: tuple[float, ...], vmin: float, vmax: float) -> bool:
+    def _fit(self, ticks: Sequence[float], low: float, high: float) -> bool:
         """Return whether the labels of neighbouring ticks do not overlap on this axis."""
-        if not isinstance(self.axis, Axis):
+        if low <= 0 or not isinstance(self.axis, Axis):
             return True
-        edges = [*factors, 10 * factors[0]]
-        gap = min(math.log10(high / low) for low, high in pairwise(edges)) / math.log10(vmax / vmin)
+        gap = min(math.log10(after / before) for before, after in pairwise(ticks)) / math.log10(high / low)
         space = gap * self.axis.get_tick_space()  # in heights of three letters across, and of two upwards
         if isinstance(self.axis, YAxis):
             return 2 * space >= 1
-        letters = max(len(f"{10.0 ** math.floor(math.log10(value)):,.6g}") for value in (vmin, vmax))
-        return 3 * space >= LETTER * letters
+        return 3 * space >= LETTER * max(len(f"{tick:,.6g}") for tick in ticks)
+
+
+def _ticks(factors: Iterable[float], low: float, high: float) -> list[float]:
+    """Return products of factors and powers of ten that cover the range of two positive numbers, ascending."""
+    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    return [factor * 10.0**decade for decade in decades for factor in factors]
 
 
 class PlainOrPower(Formatter):

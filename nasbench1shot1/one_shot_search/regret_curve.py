@@ -388,6 +388,8 @@ def draw_largest(baseline: Baseline | None, axes: "Axes", where: str = "") -> "A
 def baseline_of(recorded: Baseline | None, config: Mapping[str, Any], table: "Table", space: str) -> Baseline | None:
     """Return the baseline of a search or study on a table: the recorded one, unless the run had another table.
 
+    None if the run has none, or as in `Baseline.of`.
+
     Args:
         recorded: the run's baseline.
         config: the run's configuration.

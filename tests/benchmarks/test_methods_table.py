@@ -17,6 +17,31 @@ def test_the_page_shows_the_shipped_values():
     assert shown.split("\n")[2:-2] == methods_table.section(values, cells)
 
 
+def test_baselines_are_last_and_places_without_the_regret_are_left_out():
+    rows = [
+        ("s1", "darts", 10, 0.01, 0.005),
+        ("s1", "random sampling", 0, 0.03, 0.01),
+        ("nats-size", "tas", 4, 0.004, None),
+        ("nats-size", "random sampling", 0, 0.02, None),
+        ("nats-size", "always the largest network", 0, 0.0025, None),
+    ]
+    values = pandas.DataFrame(rows, columns=["panel", "curve", "seeds", "final_mean", "best_seen_mean"])
+    assert methods_table.table(values, "final") == [
+        "| method | s1 | nats-size |",
+        "|---|---|---|",
+        "| `darts` | 1.00 (10) | – |",
+        "| `tas` | – | 0.40 (4) |",
+        "| random sampling | 3.00 | 2.00 |",
+        "| always the largest network | – | 0.25 |",
+    ]
+    assert methods_table.table(values, "best_seen") == [
+        "| method | s1 |",
+        "|---|---|",
+        "| `darts` | 0.50 (10) |",
+        "| random sampling | 1.00 |",
+    ]
+
+
 SMALL = "s1:0|0,1|0,1|0,3|0,1:conv3x3,conv1x1,maxpool3x3,conv1x1"
 ZEROS = "nb201:|none~0|+|none~0|none~1|+|none~0|none~1|none~2|"
 

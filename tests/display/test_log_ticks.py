@@ -1,5 +1,7 @@
 """Ticks of logarithmic axes."""
 
+from itertools import pairwise
+
 import pytest
 from matplotlib.figure import Figure
 
@@ -30,3 +32,17 @@ def test_every_range_has_labelled_ticks(low, high, labels):
     ]
     assert [label.get_text() for label in shown][: len(labels)] == labels
     assert len(shown) <= 10
+
+
+@pytest.mark.parametrize("width", [1.5, 2.0, 3.0, 6.4])
+@pytest.mark.parametrize("is_reversed", [False, True])
+@pytest.mark.parametrize(("low", "high"), [(1_100, 9_900), (0.11, 0.95), (3.05, 9.9), (9.5, 71), (900, 21_000)])
+def test_labels_of_narrow_axes_do_not_overlap(width, is_reversed, low, high):
+    figure = Figure(figsize=(width, 2))
+    axes = figure.add_axes((0.1, 0.3, 0.8, 0.6), xscale="log", xlim=(high, low) if is_reversed else (low, high))
+    label_log_axis(axes.xaxis)
+    figure.draw_without_rendering()
+    shown = [label for label in axes.get_xticklabels() if low <= label.get_position()[0] <= high]
+    boxes = sorted((label.get_window_extent() for label in shown), key=lambda box: box.x0)
+    assert len(boxes) >= 2
+    assert all(left.x1 < right.x0 for left, right in pairwise(boxes))

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from refusals import refuses
 
 import nasbench1shot1 as nb
-from nasbench1shot1.evaluator import Baseline, Judge
+from nasbench1shot1.evaluator import Baseline, Judge, with_baseline
+from nasbench1shot1.one_shot_search.regret_curve import baseline_of
 from nasbench1shot1.tables.bounds import BoundOptions, Bounds, GivenBounds, Limit, as_options
 
 SMALL = Bounds.of(trainable_parameters=300_000, flops=5e7)
@@ -149,6 +150,24 @@ def test_the_largest_network_of_the_size_space_is_always_a_baseline() -> None:
     half = Judge("cifar10", within=Bounds.of(flops=137.2e6)).baseline("nats-size", size)
     assert half is not None and half.bounds == size.resolve(Bounds.of(flops=137.2e6)) and half.networks == 22_365
     assert Judge().baseline("nb201", nb.load_table("nb201")) is None
+
+
+def test_a_table_without_parameters_has_no_largest_network_unless_there_are_bounds() -> None:
+    size, space = nb.load_table("nats-size"), nb.search_space("nats-size")
+    frame = size.to_frame()
+    frame = frame[frame["dataset"] == "cifar10"].drop(columns=["trainable_parameters", "flops"]).head(50)
+    small, run = (
+        nb.table_from_frame(frame, space=space, reference="present"),
+        {"table_id": size.id, "dataset": "cifar10"},
+    )
+    recorded = Judge("cifar10").baseline("nats-size", size)
+    assert recorded is not None and Judge("cifar10").baseline("nats-size", small) is None
+    assert baseline_of(recorded, run, size, "nats-size") == recorded
+    assert baseline_of(recorded, run, small, "nats-size") is None
+    assert with_baseline({**run, **recorded.fields()}, None) == run
+    bounded = Judge("cifar10", within=Bounds.of(flops=137.2e6)).baseline("nats-size", size)
+    with refuses(nb.OutOfDomainError, "no flops", "max_flops"):
+        baseline_of(bounded, run, small, "nats-size")
 
 
 @pytest.mark.parametrize(

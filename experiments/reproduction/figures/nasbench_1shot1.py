@@ -141,7 +141,7 @@ def _rankings(searches: Figure) -> Figure:
 def _studies(number: int, title: str, config_space: str, methods: tuple[str, ...], drawing: str) -> Figure:
     """Return a figure of studies of methods on every space; the epochs are the largest budget.
 
-    full: the paper's 64 brackets and three repetitions; medium: up to four hours per study on a CPU core; quick: up to
+    full: the paper's 64 brackets and three repetitions; medium: two to six hours per study on a CPU core; quick: up to
     an hour for all studies on two CPU cores. Six brackets are just enough for the model to propose some configurations
     of the last ones. cs3 tunes the batch size.
     """

@@ -9,7 +9,7 @@ space. Random WS and SPOS draw encodings instead: on s1, s2 and s3, several enco
 methods draw some cells more often than others.
 
 A table without validation accuracies, such as the bundled one of NATS-Bench's size space, has no best-seen regrets. On
-that space, a second baseline is to choose the largest network always (`Benchmark.has_largest_baseline`).
+that space, always choosing the largest network is a second baseline (`Benchmark.has_largest_baseline`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -128,14 +128,17 @@ class MethodTable(SearchResults):
         return found
 
     @cached_property
-    def largest(self) -> dict[str, Baseline]:
-        """The baseline of the panels whose searches have one: the largest network."""
+    def largest(self) -> dict[str, tuple[Baseline, float]]:
+        """The baseline of always choosing the largest network, and its test regret, by panel.
+
+        Panels without this baseline are left out.
+        """
         found = {}
         for panel, curves in self.by_panel:
             run = curves[0].runs[0]
             baseline = baseline_of(run.baseline, run.config, self.table, run.config["space"])
             if baseline is not None and baseline.test_regret is not None:
-                found[panel.key] = baseline
+                found[panel.key] = baseline, baseline.test_regret
         return found
 
     @cached_property
@@ -171,10 +174,11 @@ class MethodTable(SearchResults):
         for name, regret in self.baselines[panel.key].items():
             sampled |= {f"{name}_mean": regret.mean, f"{name}_std": regret.std}
         sampled |= {f"final_{name}{suffix}": mean_regret_of(config["space"], name, self.table) for name in others}
-        if (largest := self.largest.get(panel.key)) is None:
+        if (known := self.largest.get(panel.key)) is None:
             return [sampled]
+        largest, regret = known
         row: dict[str, Any] = {"panel": panel.key, "curve": largest.words, "seeds": 0}
-        row |= {f"{FINAL}_mean": largest.test_regret, "final_measured": float(largest.test_measured)}
+        row |= {f"{FINAL}_mean": regret, "final_measured": float(largest.test_measured)}
         network = Architecture.parse(largest.network)
         scores = scores_on_other_datasets(network, self.table, config["dataset"])
         return [sampled, row | {f"final_{name}{suffix}": scores[name]["test_regret"] for name in others}]
@@ -243,10 +247,9 @@ class MethodTable(SearchResults):
         """Return the picture: mean and band of the final regret, and of the best-seen one, for every method.
 
         Methods are sorted by their mean final regret on the first space. Lines show random sampling with one look-up,
-        whose mean is the mean of the space, and with as many look-ups as a search, and the largest network if it is a
-        baseline. The axis of a space is
-        logarithmic if a band exceeds `MOST_OF_MEAN` times the mean of the space. Regrets of zero are then drawn at its
-        left end.
+        whose mean is the mean of the space, and with as many look-ups as a search, and the largest network where it is
+        a baseline. The axis of a space is logarithmic if a band exceeds `MOST_OF_MEAN` times the mean of the space.
+        Regrets of zero are then drawn at its left end.
         """
         first = [found.curve.key for found in self.by_panel[0][1]]
         order = sorted(first, key=lambda key: float(self.samples[self.by_panel[0][0].key, key][FINAL].mean()))
@@ -263,8 +266,9 @@ class MethodTable(SearchResults):
                     ax.axvline(100 * mean, **tones(MEAN_LOOK))
                 if (best_sampled := self.baselines[panel.key].get(BEST)) is not None:
                     ax.axvline(100 * best_sampled.mean, color=tone(BLACK), linestyle="--", linewidth=1)
-                if (largest := self.largest.get(panel.key)) is not None:
-                    ax.axvline(100 * max(largest.test_regret or 0.0, floor), **tones(LEVEL_LOOK))
+                if panel.key in self.largest:
+                    _, regret = self.largest[panel.key]
+                    ax.axvline(100 * max(regret, floor), **tones(LEVEL_LOOK))
                 ax.set_title(panel.title)
                 ax.grid(alpha=0.25)
                 ax.set_xlim(left=100 * floor)
@@ -284,7 +288,7 @@ class MethodTable(SearchResults):
             sampled = {f"random sampling, {counted(lookups, 'look-up')}": {"color": BLACK, "linestyle": "--"}}
             if not has_best:
                 best, sampled = {}, {}
-            levels = {largest.words: LEVEL_LOOK for largest in self.largest.values()}
+            levels = {largest.words: LEVEL_LOOK for largest, _ in self.largest.values()}
             legend = {"after the last epoch": dots, **best, MEAN_LABEL: MEAN_LOOK, **sampled, **levels}
             title = self.title(scale_text(configs).splitlines()[0], self.size_text)
             shown = [(floors[found.place[0]], pooled) for found in self.found for pooled in self._drawn(found)]
@@ -296,7 +300,8 @@ class MethodTable(SearchResults):
                     "before the first and after each epoch; the mean and random sampling count every distinct network "
                     "once"
                     if has_best
-                    else "the table has no validation accuracies, so there are no best-seen regrets"
+                    else "the table has no validation accuracies, so there are no best-seen regrets; the mean counts "
+                    "every distinct network once"
                 )
                 + ("; bands are cut at the left end" if is_floored else ""),
                 frames=self.all_frames,

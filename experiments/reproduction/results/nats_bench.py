@@ -26,6 +26,7 @@ from nasbench1shot1.display.curves import (
     span,
 )
 from nasbench1shot1.display.style import AnyStyle, Spread, tones
+from nasbench1shot1.evaluator import LARGEST, Judge
 from nasbench1shot1.experiments.accuracies import (
     SIZE_PUBLISHED,
     Published,
@@ -66,7 +67,6 @@ EVERY = 100.0
 """Simulated seconds between two points of figure 6."""
 STEEP = 0.02
 """The fraction of the clock of figure 6 in which curves may begin below the axis."""
-LARGEST = "always the largest network"
 PUBLISHED: Mapping[str, Published] = {SIZE: SIZE_PUBLISHED}
 """Published values of table 4 by space. The values of the topology space are not known to this package."""
 
@@ -74,12 +74,13 @@ PUBLISHED: Mapping[str, Published] = {SIZE: SIZE_PUBLISHED}
 def largest_accuracy(table: Table, space: str, dataset: str) -> float | None:
     """Return the test accuracy of the largest network of a space, a fraction.
 
-    None if figures of the benchmark do not have this baseline (`Benchmark.has_largest_baseline`).
+    None if figures of the benchmark do not have this baseline (`Benchmark.has_largest_baseline`), or the table does not
+    know which network is the largest.
     """
-    if not table.benchmark.has_largest_baseline:
+    baseline = Judge(dataset).baseline(space, table)
+    if baseline is None:
         return None
-    largest = table.largest(space, dataset=dataset)
-    return float(table.query(largest, dataset=table.objective(dataset).test).test_accuracy)
+    return float(table.query(baseline.network, dataset=table.objective(dataset).test).test_accuracy)
 
 
 def draw_largest_accuracy(ax: "axes.Axes", table: Table, space: str, dataset: str) -> None:

@@ -26,7 +26,7 @@ _FRONTS = {
     "1": ("batch size 1", BLUE, "-"),
     "32": ("batch size 32", GREEN, "--"),
     "256": ("batch size 256", VERMILION, "-"),
-    "": ("device with one setting", PURPLE, "-"),
+    "": ("devices with one setting", PURPLE, "-"),
 }
 """Label, colour and dashes of the front of each batch size, empty where a device has only one."""
 
@@ -62,7 +62,7 @@ def latency_fronts(table: Table, kind: str = "all", mark: Iterable[Asked] | None
     measured = f"measured, except on {' and '.join(modelled)}, where a model computed them" if modelled else "measured"
     notes = [
         *attributes["notes"],
-        f"drawn: CIFAR-10; test accuracy is measured; latencies are {measured}",
+        f"lines: Pareto fronts on CIFAR-10; test accuracy is measured; latencies are {measured}",
         *frame.attrs["notes"][1:],
         *(f"{about.device}: {about.caveat}" for about in abouts.values() if about.caveat),
     ]
