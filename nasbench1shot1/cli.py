@@ -80,7 +80,7 @@ def _main(arguments: list[str]) -> None:
         print_error(error.for_command_line)
         sys.exit(2)
     except KeyboardInterrupt as stop:
-        told = str(stop) or "stopped before anything was recorded"
+        told = str(stop) or "stopped before anything new was recorded"
         if isinstance(stop, RunStoppedError):
             told = f"stopped; continue with: {_program()} {stop.command}"
         print(file=sys.stderr)

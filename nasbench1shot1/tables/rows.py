@@ -351,7 +351,8 @@ class TableRows(Displayed):
         if self._coverage is None or not self.is_partial:
             return ""
         of = f"{len(self._coverage.rows):,} of the {self._coverage.networks:,} {self.benchmark.networks[1]}"
-        return f"It has {of} of {self._coverage.space}: regrets refer to the best of these; the others have no values."
+        known = f"The table has {of} of {self._coverage.space}"
+        return f"{known}: regrets refer to the best of these; the others have no values."
 
     def __contains__(self, x: Item) -> bool:
         """Return whether the table has an architecture, cell or hash; raises InvalidInputError like `rows`."""

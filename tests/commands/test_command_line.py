@@ -164,6 +164,17 @@ def test_a_current_folder_that_was_removed_is_reported_in_one_sentence(tmp_path,
         cli.main(["space", "s1"])
 
 
+def test_ctrl_c_before_a_resumed_run_continues_does_not_deny_its_record(monkeypatch, capsys):
+    def stop(self):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("nasbench1shot1.commands.table.List.run", stop)
+    with pytest.raises(SystemExit) as caught:
+        cli.main(["table", "list"])
+    assert caught.value.code == cli.INTERRUPTED
+    assert "anything new was recorded" in capsys.readouterr().err
+
+
 def test_help_lists_every_command_and_every_option(searched):
     from nasbench1shot1.cli import COMMANDS
     from nasbench1shot1.one_shot_search.options import search_options

@@ -72,7 +72,7 @@ def test_the_refusal_of_a_table_with_missing_cells_explains_what_to_do() -> None
         opened(table_of(cells), "s3")
     found = opened(some, "s1", "present")
     assert found.is_partial and len(found.members("s1")) == 1343
-    assert found.partial_note.startswith("It has 1,343 of the 2,685 cells of s1:")
+    assert found.partial_note.startswith("The table has 1,343 of the 2,685 cells of s1:")
 
 
 def test_a_table_of_another_benchmark_is_refused() -> None:
