@@ -126,6 +126,8 @@ def test_ctrl_c_exits_cleanly_and_the_run_can_be_resumed(tmp_path):
         (["search", "--optimizer", "random-ws", "--relaxation", "gumbel"], "--relaxation random-ws"),
         (["search", "--epochs", "abc"], "--epochs abc"),
         (["search", "--epochs", "0", "--scale", "quick"], "--epochs 1,000,000 0"),
+        (["search", "--epochs", "9" * 20], "--epochs 1,000,000 smaller"),
+        (["data", "download", "foo"], "set 'foo' cifar100"),
         (["search", "--space", "s4", "--scale", "quick"], "s4"),
         (["search", "--optimizer", "DARTS"], "DARTS darts"),
         (["search", "--optimizer", "regularized-evolution"], "regularized-evolution blackbox"),
@@ -164,7 +166,7 @@ def test_a_current_folder_that_was_removed_is_reported_in_one_sentence(tmp_path,
         cli.main(["space", "s1"])
 
 
-def test_ctrl_c_before_a_resumed_run_continues_does_not_deny_its_record(monkeypatch, capsys):
+def test_ctrl_c_denies_only_that_anything_new_was_recorded(monkeypatch, capsys):
     def stop(self):
         raise KeyboardInterrupt
 
