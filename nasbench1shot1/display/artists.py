@@ -99,7 +99,7 @@ class LogTicks(LogLocator):
     def tick_values(self, vmin: float, vmax: float) -> Any:
         """Return the values of the ticks between two positive numbers."""
         low, high = sorted((vmin, vmax))
-        choices = []
+        choices: list[Sequence[float]] = []
         if low > 0 and high >= EVEN * low:
             choices += [_ticks(factors, low, high) for factors, most in PER_DECADE.items() if high < most * low]
         if low <= 0 or high < DECADE * low:

@@ -171,8 +171,8 @@ class MethodTable(SearchResults):
         suffix = "_test_regret"
         others = [name.removesuffix(suffix) for name in other_regrets(last)]
         sampled: dict[str, Any] = {"panel": panel.key, "curve": RANDOM, "seeds": 0}
-        for name, regret in self.baselines[panel.key].items():
-            sampled |= {f"{name}_mean": regret.mean, f"{name}_std": regret.std}
+        for name, of_random in self.baselines[panel.key].items():
+            sampled |= {f"{name}_mean": of_random.mean, f"{name}_std": of_random.std}
         sampled |= {f"final_{name}{suffix}": mean_regret_of(config["space"], name, self.table) for name in others}
         if (known := self.largest.get(panel.key)) is None:
             return [sampled]
