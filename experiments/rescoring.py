@@ -12,7 +12,7 @@ import pandas
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.black_box_search.record import BlackBoxStudy
-from nasbench1shot1.evaluator import Judge, Score, with_baseline
+from nasbench1shot1.evaluator import Judge, Score, dataset_of_regrets, with_baseline
 from nasbench1shot1.ground.errors import UserError
 from nasbench1shot1.ground.text import print_to_stderr
 from nasbench1shot1.ground.values import copied_property
@@ -130,7 +130,8 @@ def rescore_black_box(study: BlackBoxStudy, table: Table) -> RescoredStudy:
         incumbents = [[*entry[:4], *own] for entry, own in zip(line["incumbents"], values, strict=True)]
         lines.append({**line, **found, "incumbents": incumbents})
     goal = study.goal.on_table(table, study.config["dataset"])
-    config = {**study.config, "table_id": table.id, **goal.fields()}
+    dataset = dataset_of_regrets(table, study.config["dataset"])
+    config = {**study.config, "dataset": dataset, "table_id": table.id, **goal.fields()}
     baseline = judge.baseline(search_space(study.config["space"]).name, table)
     return RescoredStudy(study.folder, with_baseline(config, baseline), tuple(lines))
 

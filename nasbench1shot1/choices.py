@@ -5,6 +5,7 @@ ConfigSpace returns values as numpy strings, which other libraries refuse.
 """
 
 import keyword
+import math
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -194,14 +195,22 @@ def _named(space: SearchSpace, x: str | Architecture) -> Architecture:
         try:
             arch = space.benchmark.load("architecture").parse(x)
         except InvalidInputError:
-            with suppress(InvalidInputError):
+            try:
                 return space.with_network(x.strip())
+            except InvalidInputError:
+                if _shape(x.strip()) == _shape(space[0].network_id):
+                    raise
             raise
     if arch.space != space.name:
         with suppress(InvalidInputError):
             return space.with_network(arch.network_id)
     space.index(arch)
     return arch
+
+
+def _shape(text: str) -> str:
+    """Return a text with 0 for each hexadecimal digit: equal for two hashes."""
+    return re.sub("[0-9a-fA-F]", "0", text)
 
 
 def as_number(value: Any) -> int | None:
@@ -215,13 +224,17 @@ def as_number(value: Any) -> int | None:
 def as_float(value: Any) -> float:
     """Return a number, or the text of one, as a float.
 
-    Unlike `float`, it rejects `1_000` and non-ASCII digits: in a file, they are probably mistakes.
+    Unlike `float`, it rejects `1_000` and non-ASCII digits: in a file, they are probably mistakes. An integer that is
+    too large becomes infinite, as its text does.
 
     Raises TypeError or ValueError if the value is not a number.
     """
     if isinstance(value, str) and ("_" in value or not value.strip().isascii()):
         raise ValueError(value)
-    return float(value)
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
 
 
 def snap(epochs: Any, budgets: Sequence[int]) -> int:

@@ -13,7 +13,7 @@ from nasbench1shot1.runs.folder import damaged_file_error
 from nasbench1shot1.runs.record import ObjectOf, has_type
 from nasbench1shot1.tables.bounds import Bounds, GivenBounds, as_bounds
 from nasbench1shot1.tables.columns import source_text
-from nasbench1shot1.tables.description import Objective
+from nasbench1shot1.tables.description import UNNAMED_DATASET, Objective
 from nasbench1shot1.tables.keys import Item
 from nasbench1shot1.tables.metrics import Metrics
 from nasbench1shot1.tables.table import Table
@@ -160,6 +160,17 @@ def scores_on_other_datasets(
     names = [other.dataset for other in table.objectives if other != main]
     others = {name: _score(arch, table, other, within) for name in names if (other := _objective(table, name, metric))}
     return {name: {field: getattr(found, field) for field in ELSEWHERE} for name, found in others.items()}
+
+
+def dataset_of_regrets(table: Table, dataset: str) -> str:
+    """Return the data set of the values with which a table scores runs on a data set.
+
+    A table of a single data set scores all runs. If it does not name this data set, the result is `dataset`.
+
+    Raises OutOfDomainError if the table has several data sets, but no values for runs on this one.
+    """
+    found = table.objective(dataset).dataset
+    return dataset if found == UNNAMED_DATASET else found
 
 
 def _objective(table: Table, dataset: str, metric: str | None) -> Objective | None:

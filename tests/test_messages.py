@@ -78,6 +78,7 @@ KINDS: dict[str, dict[str, Callable[[Path], object]]] = {
             "http://127.0.0.1:9/a", "a", "0" * 64, False, "the file", "download it by hand"
         ),
         "a module that does not exist": lambda tmp: nb.search_space("no_such_module:SPACE"),
+        "a path in the place of a module": lambda tmp: nb.search_space("../here/my_space:SPACE"),
         "no generator": lambda tmp: nb.search_space("s1").sample(0),
         "arguments by position": lambda tmp: nb.search("darts", "s1"),
     },
@@ -410,6 +411,8 @@ KINDS: dict[str, dict[str, Callable[[Path], object]]] = {
         "no column": lambda tmp: trajectory(seconds=None),
         "a value that is missing": lambda tmp: trajectory(architecture=["5", None]),
         "an unknown architecture": lambda tmp: trajectory(architecture=[5, 14580]),
+        "an unknown hash": lambda tmp: trajectory(architecture=[5, "f" * 32]),
+        "a clock that cannot be drawn": lambda tmp: trajectory(seconds=[1, 1e300]),
         "a clock that decreases": lambda tmp: trajectory(seconds=[2, 1]),
         "one training twice": lambda tmp: trajectory(evaluation=[1, 1]),
         "another validation error": lambda tmp: trajectory(validation_error=[0.5, 0.5]),
@@ -447,6 +450,9 @@ KINDS: dict[str, dict[str, Callable[[Path], object]]] = {
         "a format without a drawing": command("query nb201:3 --format pdf"),
         "hashes of another benchmark": command("table verify --table nb201 --hashes"),
         "the command of another kind": lambda tmp: command(f"search --resume {written_study(tmp)}")(tmp),
+        "a folder of another kind": lambda tmp: command(f"correlate {written_study(tmp)}")(tmp),
+        "a number beyond 64 bits": command(f"search --epochs {'9' * 20}"),
+        "an unknown data set to download": command("data download foo"),
         "runs as labels": command("compare --labels A B"),
     },
 }

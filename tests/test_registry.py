@@ -46,6 +46,12 @@ def test_a_package_that_is_installed_while_the_process_runs_is_found(tmp_path, m
         search_space("late")
 
 
+@pytest.mark.parametrize("module", ["../w1/my_space", "/w1/my_space.py", "./my_space", "my_space.py", ".my_space"])
+def test_a_path_in_the_place_of_a_module_is_explained(module):
+    with refuses(InvalidInputError, f"'{module}:SPACE'", "a module's name", "give my_space:SPACE"):
+        search_space(f"{module}:SPACE")
+
+
 def test_broken_packages_do_not_prevent_the_use_of_other_spaces(tmp_path, monkeypatch):
     choice_blocks = "nasbench1shot1.search_spaces.choice_blocks:ChoiceBlockSpace"
     monkeypatch.syspath_prepend(tmp_path)

@@ -10,7 +10,7 @@ from nasbench1shot1.display.axes import AxesList, checked_axes, checked_axes_lis
 from nasbench1shot1.display.colours import Colors, checked_labels
 from nasbench1shot1.display.curves import Trace, checked_spread
 from nasbench1shot1.display.style import AnyStyle, Spread, look
-from nasbench1shot1.evaluator import Baseline, common_baseline, mean_regret_of
+from nasbench1shot1.evaluator import Baseline, common_baseline, dataset_of_regrets, mean_regret_of
 from nasbench1shot1.experiments.comparison.entries import Entry, Over
 from nasbench1shot1.experiments.comparison.opening import (
     axis_of,
@@ -207,8 +207,8 @@ def _comparison(
         if baseline is not None:
             space = search_space(every[0].configs[0]["space"]).name
             baseline = Baseline.of(space, scored_on, baseline.bounds, facts.dataset, goal.guide.metric)
-        facts = facts._replace(table=scored_on.id)
         goal = goal.on_table(scored_on, facts.dataset)
+        facts = facts._replace(table=scored_on.id, dataset=dataset_of_regrets(scored_on, facts.dataset))
     mean = mean_regret(every[0], scored_on, facts.dataset, goal, baseline)
     band = checked_spread(spread)
     return Comparison(contenders, axis, facts, goal, scored_on is not None, band, baseline, regrets, mean)

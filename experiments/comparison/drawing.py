@@ -43,7 +43,7 @@ from nasbench1shot1.experiments.comparison.sentences import (
 )
 from nasbench1shot1.experiments.comparison.statistics import Comparison, Contender
 from nasbench1shot1.ground.text import counted
-from nasbench1shot1.one_shot_search.regret_curve import MEAN_LABEL, draw_mean, mean_name
+from nasbench1shot1.one_shot_search.regret_curve import draw_mean, mean_name
 
 if TYPE_CHECKING:
     from nasbench1shot1.display.axes import Axes, Figure
@@ -222,7 +222,7 @@ def draw_tasks(tasks: Tasks, panels: "Sequence[Axes]", colors: Colors | None = N
     for (name, comparison), row in product(tasks.items(), rows):
         ax = panels[len(drawn)]
         draw_curves(comparison, ax, row, looks, texts)
-        _draw_mean(comparison, ax, MEAN_LABEL)
+        _draw_mean(comparison, ax, mean_name(comparison.baseline, is_partial(comparison)))
         ax.set_title(f"{name}\n({comparison.curve_source})")
         ax.set_ylabel(regret_label(comparison))
         if ax.get_legend_handles_labels()[1]:
@@ -296,7 +296,7 @@ def mean_label(comparison: Comparison) -> str:
     """Return the label of the mean regret of the space, with its value; empty if it is unknown."""
     if comparison.mean is None:
         return ""
-    return f"{mean_name(comparison.baseline)} ({comparison.goal.text(comparison.mean)})"
+    return f"{mean_name(comparison.baseline, is_partial(comparison))} ({comparison.goal.text(comparison.mean)})"
 
 
 def has_mean_line(comparison: Comparison) -> bool:

@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Final, Literal, NamedTuple, Self
 
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from nasbench1shot1.black_box_search.goal import Goal
 from nasbench1shot1.display.curves import Trace
 from nasbench1shot1.evaluator import Baseline
-from nasbench1shot1.experiments.rescoring import rescore
+from nasbench1shot1.experiments.rescoring import recorded_table, rescore
 from nasbench1shot1.ground.errors import InvalidInputError, in_words, option
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.one_shot_search.captions import scale_text
@@ -180,9 +181,20 @@ class Entry(ABC):
         own = self.folders[0]  # the label of a trajectory could be the folder of another run
         return {str(own): Baseline.from_config(config, own / CONFIG) for config in self.configs}
 
-    def check_known(self, what: str, values: Floats, config: Mapping[str, Any]) -> Floats:
-        """Return values; raises InvalidInputError if one is NaN, unless the run's table may lack architectures."""
-        if np.isnan(values).any() and config.get("reference") != PRESENT:
+    @cached_property
+    def is_partial(self) -> bool:
+        """Whether the run's table may lack networks of the space, so that regrets refer to those that it has."""
+        if any(config.get("reference") == PRESENT for config in self.configs):
+            return True
+        table = recorded_table(self.run)  # a table that was imported as a part of a space needs no option
+        return table is not None and table.is_partial
+
+    def check_known(self, what: str, values: Floats, table: Table | None = None) -> Floats:
+        """Return values; raises InvalidInputError if one is NaN, unless the table may lack architectures.
+
+        `table` is the table of the values. Default: the run's own.
+        """
+        if np.isnan(values).any() and not self.is_partial and not (table is not None and table.is_part):
             raise self.lacking_error(what)
         return values
 
@@ -297,8 +309,8 @@ class SearchEntry(Entry):
     def _repetition(self, run: SearchRecord, over: Over, table: Table | None) -> Trace | None:
         """Return the curve of a run; None if no result has a known time, because a partial table lacks them."""
         frame = run.metrics if table is None else rescore(run, table)
-        regrets = self.check_known("test regrets", frame["test_regret"].to_numpy(np.float64), run.config)
-        at = self.check_known("training times", frame[COLUMNS[over]].to_numpy(np.float64), run.config)
+        regrets = self.check_known("test regrets", frame["test_regret"].to_numpy(np.float64), table)
+        at = self.check_known("training times", frame[COLUMNS[over]].to_numpy(np.float64), table)
         last = run.final_epoch
         final = float(regrets[last])
         measured = frame["test_measured"].astype(float).where(frame["test_regret"].notna())

@@ -13,7 +13,6 @@ from nasbench1shot1.experiments.comparison.statistics import END, Comparison, Te
 from nasbench1shot1.ground.errors import in_words
 from nasbench1shot1.ground.intervals import FEWEST_FOR_INTERVAL
 from nasbench1shot1.ground.text import counted, percent
-from nasbench1shot1.tables.references import PRESENT
 
 TEST_WORDS: dict[Test, str] = {
     "Wilcoxon": "two-sided Wilcoxon signed-rank tests of matched seeds",
@@ -36,7 +35,7 @@ def reference_text(comparison: Comparison, space: str | None = None) -> str:
 
 def is_partial(comparison: Comparison) -> bool:
     """Return whether regrets refer to the networks of the space that the table has, which may lack some."""
-    return any(of.get("reference") == PRESENT for each in comparison.contenders for of in each.entry.configs)
+    return any(each.entry.is_partial for each in comparison.contenders)
 
 
 def missing_text(comparison: Comparison) -> str:
@@ -103,8 +102,8 @@ def no_common_time_text(comparison: Comparison, has_advice: bool = False) -> str
     late = [label for label in begin_late if label not in early]  # a curve of one point can be both
     begin, end = ("begins", "begin")[len(late) > 1], ("ends", "end")[len(early) > 1]
     curves = ("curve", "curves")[len(late) > 1]
-    it, them = (("it", "them")[len(of) > 1] for of in (late, early))
-    advice = f" To include {it}, leave out {in_words(early)}, or search longer with {them}." if has_advice else ""
+    it = ("it", "them")[len(early) > 1]
+    advice = f" To include them, leave out {in_words(early)}, or search longer with {it}." if has_advice else ""
     return (
         f"There is no common time: the {curves} of {in_words(late)} {begin} after {in_words(early)} {end}. Regrets at "
         f"a common time and anytime regrets are therefore left out.{advice}"
@@ -163,20 +162,28 @@ def common_time_text(comparison: Comparison) -> str:
 
 
 def range_text(comparison: Comparison) -> str:
-    """Return the range of anytime regrets, such as "from 12 s to 34,000 s"; empty if the curves have none in common."""
+    """Return the range of anytime regrets, such as "from 12 s to 34,000 s"; empty if the curves have none in common.
+
+    Ends that are equal when rounded have as many decimals as distinguish them.
+    """
     over, span = comparison.over, comparison.span
     if span.start > span.end or (span.start == span.end and not span.whole):
         return ""
     if span.whole:
         noun = "epoch" if over == EPOCHS else "training"
         return f"from {noun} {span.start:,.0f} to {span.end:,.0f}"
-    digits = ",.3g" if span.end < 100 else ",.0f"
-    return f"from {span.start:{digits}} s to {span.end:{digits}} s"
+    forms = (",.3g" if span.end < 100 else ",.0f", ",.1f", ",.2f", ",.3f")
+    ends = [(f"{span.start:{form}}", f"{span.end:{form}}") for form in forms]
+    start, end = next((pair for pair in ends if pair[0] != pair[1]), ends[-1])
+    return f"from {start} s to {end} s"
 
 
 def narrow_range_text(comparison: Comparison) -> str:
-    """Return a sentence if the range of anytime regrets is less than `NARROW` of the longest curve; else empty."""
-    if not range_text(comparison):
+    """Return a sentence if the range of anytime regrets is less than `NARROW` of the longest curve; else empty.
+
+    A single run or group has no other curve that could shorten the range.
+    """
+    if not range_text(comparison) or len(comparison.contenders) < 2:
         return ""
     over, longest = comparison.span, max(span(of.repetitions)[1] for of in comparison.contenders)
     share = (over.end + over.whole - over.start) / (longest + over.whole)

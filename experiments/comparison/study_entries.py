@@ -82,13 +82,13 @@ class BlackBoxEntry(StudyEntry):
     def repetitions(self, over: Over, table: Table | None) -> list[Trace]:
         """See `Entry`."""
         study = self.study if table is None else rescore_black_box(self.study, table)
-        return [self._repetition(line, over) for line in study.shared_lines]
+        return [self._repetition(line, over, table) for line in study.shared_lines]
 
-    def _repetition(self, line: Mapping[str, Any], over: Over) -> Trace:
+    def _repetition(self, line: Mapping[str, Any], over: Over, table: Table | None) -> Trace:
         time, end = (0, "simulated_seconds") if over == SIMULATED_TIME else (1, "evaluations")
         incumbents, limit = line["incumbents"], self.study.config["seconds"] if over == SIMULATED_TIME else None
         regrets = [entry[-1] for entry in incumbents]
-        values = self.check_known("test regrets", np.array(regrets, dtype=np.float64), self.study.config)
+        values = self.check_known("test regrets", np.array(regrets, dtype=np.float64), table)
         return Trace(
             at=np.array([entry[time] for entry in incumbents], dtype=np.float64),
             values=values,
@@ -197,7 +197,7 @@ class TuningEntry(StudyEntry):
         found = trajectory(frame)
         if not len(found):
             return []
-        regrets = self.check_known("test regrets", found["test_regret"].to_numpy(np.float64), self.study.shared_options)
+        regrets = self.check_known("test regrets", found["test_regret"].to_numpy(np.float64), table)
         at = found["seconds"].to_numpy(np.float64)
         flags = frame.set_index("number").loc[found["number"], "test_measured"].astype(float)
         known: dict[str, Any] = {"measured": float(flags.mean()), "final_measured": float(flags.iloc[-1])}

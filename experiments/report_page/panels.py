@@ -13,7 +13,7 @@ from nasbench1shot1.display.colours import MOST_BANDS
 from nasbench1shot1.display.curves import LEVEL_COLOUR, Pooled, Trace, describe_band, log_floor, pool
 from nasbench1shot1.display.marked_networks import line_look
 from nasbench1shot1.display.style import Spread
-from nasbench1shot1.evaluator import Baseline, common_baseline
+from nasbench1shot1.evaluator import Baseline, common_baseline, dataset_of_regrets
 from nasbench1shot1.experiments.comparison.comparing import mean_regret
 from nasbench1shot1.experiments.comparison.entries import (
     EPOCHS,
@@ -209,7 +209,8 @@ class Panel:
         found, baseline = list[Level](), self.baseline
         mean = mean_regret(self.drawn[0].entry, self.table, self.key.dataset, self.goal, baseline)
         if mean is not None:
-            found.append(Level(mean_name(baseline), mean, MEAN_LOOK))
+            is_partial = self.table is not None and self.table.is_partial
+            found.append(Level(mean_name(baseline, is_partial), mean, MEAN_LOOK))
         if baseline is not None and baseline.test_regret is not None:
             source = self.goal.source(baseline.test_measured)
             name = f"{baseline.words} ({source})" if source else baseline.words
@@ -227,6 +228,7 @@ class Panel:
             if drawn
             else "",
             "" if self.table is None or not drawn else as_sentence(self.table.fidelity()),
+            "" if self.table is None else self.table.partial_note,
             objective_sentence({of.subject.label: of.entry.goal for of in self.drawn}),
             self.baseline.sentence if self.baseline else "",
             self._band_text(drawn),
@@ -281,7 +283,9 @@ def _key(entry: Entry, table: Table | None) -> Key:
     facts: Facts = check_comparable([entry], table is not None)
     baseline = common_baseline(entry.baselines)
     bounds = baseline.described if baseline else ""
-    return Key(facts.space, facts.dataset, table.id if table else facts.table, facts.objective, bounds, entry.scale)
+    scored_on = facts.table if table is None else table.id
+    dataset = facts.dataset if table is None else dataset_of_regrets(table, facts.dataset)
+    return Key(facts.space, dataset, scored_on, facts.objective, bounds, entry.scale)
 
 
 def _panel(key: Key, subjects: Sequence[Subject], scoring: Scoring, table: Table | None) -> Panel:

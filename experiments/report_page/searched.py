@@ -79,7 +79,7 @@ def searched(run: SearchRecord, label: str, table: Table | None, most: int) -> d
         "validationMeasured": _flags(lines[epoch]["validation_measured"] for epoch in epochs),
         "lines": [line(curve_styles([method])[0]), line({"color": BLACK, "linestyle": LINES[1]})],
         "drawn": drawn,
-        "meaning": _meaning(run, found[0], epochs, shown),
+        "meaning": _meaning(run, found, epochs, shown),
         "choices": _named(_choices(known_space(run.config["space"]), weights, epochs), drawn),
         "reading": run.describe_reading(max(epochs)) if weights else "",
         "notes": [note for note in notes if note],
@@ -95,10 +95,10 @@ def _no_weights_text(run: SearchRecord, is_recorded: bool) -> str:
     return f"{run.config['optimizer']} does not learn Λ." if is_recorded else "Λ is not recorded."
 
 
-def _meaning(run: SearchRecord, arch: Architecture, epochs: Sequence[int], weights: Weights) -> str:
+def _meaning(run: SearchRecord, found: Sequence[Architecture], epochs: Sequence[int], weights: Weights) -> str:
     excludes = any(np.isnan(values).any() for of_epoch in weights.values() for values in of_epoch.values())
-    said = describe_drawing(arch, run.describe_reading(max(epochs)) if weights else "", excludes)
-    return said[:1].upper() + said[1:].replace("\n", "; ") + "."
+    said = describe_drawing(found, run.describe_reading(max(epochs)) if weights else "", excludes)
+    return said and said[:1].upper() + said[1:].replace("\n", "; ") + "."
 
 
 # Drawings -------------------------------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ NONE = "None"
 """The text for None on the command line."""
 _TRUTH = {"yes": True, "true": True, "no": False, "false": False}
 _WORDS = {int: "a whole number", float: "a number", YES_NO: "yes or no"}
-_KINDS = {"over": "axis (--over)", "gpus": "GPU"}
+_KINDS = {"over": "axis (--over)", "gpus": "GPU", "dataset": "data set"}
 """What messages call the values of an option, where its name does not say it."""
 _NUMBERS = re.compile(r"\d+([-,]\d+)+")
 """Several whole numbers, as in "0-5" and "1,3,8"."""

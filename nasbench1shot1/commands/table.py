@@ -162,6 +162,7 @@ class Import:
         """
         from nasbench1shot1.ground.errors import InvalidInputError
         from nasbench1shot1.registry import search_space
+        from nasbench1shot1.tables.formats import format_of
         from nasbench1shot1.tables.frame_files import FrameFile, is_frame_file, parse_columns
 
         options = {
@@ -176,6 +177,11 @@ class Import:
         }
         if not is_frame_file(self.file):
             if given := [name for name, value in options.items() if value]:
+                if format_of(self.file) is None:
+                    what = "is not a CSV or Parquet file" if self.file.exists() else "does not exist"
+                    raise InvalidInputError(
+                        f"'{self.file}' {what}: give the trainings as a .csv, .csv.gz or .parquet file"
+                    )
                 raise InvalidInputError(
                     f"{option(given[0])} only applies to a .csv, .csv.gz or .parquet file: remove it"
                 )

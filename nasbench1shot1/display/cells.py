@@ -176,6 +176,7 @@ def drawable_weights(architectures: Sequence[Architecture], weights: Mapping[int
     """Return mixing weights by epoch unchanged, or {} if drawings of the architectures have no place for them.
 
     Users' own spaces can have other weights than the drawn form of their architectures, such as fewer operations.
+    Graphs of users' own forms can be independent of weights.
 
     Args:
         architectures: the architecture after every epoch.
@@ -183,21 +184,28 @@ def drawable_weights(architectures: Sequence[Architecture], weights: Mapping[int
     """
     for epoch in list(weights)[:1]:
         try:
-            architectures[epoch].drawn_graph(weights[epoch])
-            architectures[epoch].drawn_bars(weights[epoch])
+            shown, without = _drawn(architectures[epoch], weights[epoch]), _drawn(architectures[epoch], None)
         except InvalidInputError:
+            return {}
+        if not isinstance(shown, Bars) and not isinstance(without, Bars) and _content(shown) == _content(without):
             return {}
     return weights
 
 
-def describe_drawing(arch: Architecture, weights: str = "", excludes: bool = False) -> str:
-    """Return what the lines, numbers and colours of `draw_cell` mean, for captions.
+def _content(graph: "networkx.DiGraph[int]") -> tuple[Any, ...]:
+    """Return the nodes and edges of a graph with their attributes."""
+    return dict(graph.nodes), {edge: graph.edges[edge] for edge in graph.edges}
+
+
+def describe_drawing(architectures: Sequence[Architecture], weights: str = "", excludes: bool = False) -> str:
+    """Return what the lines, numbers and colours of `draw_cell` mean, for captions; empty for plain graphs.
 
     Args:
-        arch: an architecture.
+        architectures: the drawn architectures, at least one.
         weights: a description of the mixing weights, such as "softmax of Λ"; empty if none are drawn.
         excludes: whether some candidates are excluded.
     """
+    arch = architectures[0]
     if (bars := arch.drawn_bars()) is not None:
         outlines = f"outlines: preferred numbers of {bars.unit}"
         outlines += f"; shades of steps and numbers in brackets: {weights}" if weights else ""
@@ -208,7 +216,17 @@ def describe_drawing(arch: Architecture, weights: str = "", excludes: bool = Fal
     if excludes:
         drawn += f"\n{LEFT} candidate operation, {EXCLUDED} excluded one; "
         drawn += f"{'dotted: excluded edge; thick ' if _has_operations_on_nodes(arch) else ''}frame: decided operation"
-    return f"grey: {drawn}"
+    return f"grey: {drawn}" if weights or any(map(_has_grey, architectures)) else ""
+
+
+def _has_grey(arch: Architecture) -> bool:
+    """Return whether a drawing of an architecture without weights has nodes or edges that are not on a path."""
+    if (graph := arch.drawn_graph()) is None:
+        return False
+    live = _live_nodes(graph)
+    return len(live) < len(graph) or not all(
+        is_chosen and {source, target} <= live for source, target, is_chosen in graph.edges(data="chosen")
+    )
 
 
 def _has_operations_on_nodes(arch: Architecture) -> bool:

@@ -106,6 +106,12 @@ class Group:
                     f"the {self.kind} '{name}' belongs to the script or notebook that started this run: resume it from "
                     "there"
                 ) from error
+            if is_reference and (not module or module.startswith(".") or "/" in module or module.endswith(".py")):
+                raise InvalidInputError(
+                    f"the {self.kind} '{name}' must begin with a module's name, not with a path: give "
+                    f"{Path(module).stem.lstrip('.') or 'module'}:{attribute}, and run the command in the module's "
+                    "folder or set PYTHONPATH"
+                ) from error
             raise InvalidInputError(f"the {self.kind} '{name}' cannot be imported ({error}): {advice}") from error
 
     def _classes_of(self, module: ModuleType) -> list[str]:

@@ -10,6 +10,7 @@ import pandas
 
 from nasbench1shot1.ground.errors import UserError, flag
 from nasbench1shot1.ground.text import counted
+from nasbench1shot1.images.data_sets import OTHER
 from nasbench1shot1.one_shot_search.options import ONE_SHOT_IMAGES, TRAINING, SearchConfig, non_default_options
 from nasbench1shot1.one_shot_search.record import SELECTED_EPOCH, SearchRecord
 from nasbench1shot1.registry import optimizer
@@ -113,10 +114,11 @@ def table_text(frames: Sequence[pandas.DataFrame], table_id: str, fidelity: str 
         fidelity: the result of `Table.fidelity`.
     """
     known = list(map(_rows_in_table, frames))
-    measured = all(frame["test_measured"].all() for frame in known)
+    measured = all(map(_is_measured, known))
     said = f"table {table_id}" + ("" if measured else "; values called predicted are estimates, not measurements")
     if missing := sum(map(len, frames)) - sum(map(len, known)):
-        said += f"; {missing:,} of {sum(map(len, frames)):,} architectures are not in it"
+        verb = "is" if missing == 1 else "are"
+        said += f"; {missing:,} of {counted(sum(map(len, frames)), 'architecture')} {verb} not in it"
     return f"{said}\n{fidelity}" if fidelity else said  # in one line, both would be wider than the figure
 
 
@@ -138,6 +140,14 @@ def _rows_in_table(frame: pandas.DataFrame) -> pandas.DataFrame:
     """Return the epochs whose architecture has at least one error in the table."""
     errors = frame.columns.intersection(["table_validation_error", "table_test_error"])
     return frame[frame[errors].notna().any(axis=1)] if len(errors) else frame
+
+
+def _is_measured(frame: pandas.DataFrame) -> bool:
+    """Return whether all test values of architectures are measured, or all validation values if none is tested."""
+    for split in ("test", "validation"):
+        if f"table_{split}_error" in frame and (known := frame[f"table_{split}_error"].notna()).any():
+            return bool(frame.loc[known, f"{split}_measured"].all())
+    return bool(frame["test_measured"].all())
 
 
 # Figures of regrets ---------------------------------------------------------------------------------------------------
@@ -180,4 +190,13 @@ def regret_caption(
     """
     named = (runs[0].config["table_id"], "") if table is None else (table.id, table.fidelity())
     last_rows = [frame.iloc[epochs - 1].to_dict() for frame in frames]
-    return "\n".join(filter(None, [table_text(frames, *named), *sentences, selection_text(last_rows)]))
+    notes = [_dataset_text(runs[0].config), "" if table is None else table.partial_note]
+    return "\n".join(filter(None, [table_text(frames, *named), *notes, *sentences, selection_text(last_rows)]))
+
+
+def _dataset_text(config: Mapping[str, Any]) -> str:
+    """Return the data set of regrets; empty if the name of the images, which the title has, begins with it."""
+    images, dataset = config.get("images"), config.get("dataset")
+    if images is None or dataset in (None, OTHER) or images == dataset or images.startswith(f"{dataset}-"):
+        return ""
+    return f"Regrets are on {dataset}."

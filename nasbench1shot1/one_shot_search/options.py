@@ -12,9 +12,10 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from nasbench1shot1.display.options import PICTURES, PictureOptions
+from nasbench1shot1.evaluator import dataset_of_regrets
 from nasbench1shot1.ground.errors import InvalidInputError, UserError, option, switch
 from nasbench1shot1.hyperparameters import Methods, RunOptions, changed_options, check_used, options_of
-from nasbench1shot1.images.data_sets import SMALLEST_SIDE
+from nasbench1shot1.images.data_sets import DATA_SETS, OTHER, SMALLEST_SIDE
 from nasbench1shot1.jobs.pool import WorkerOptions
 from nasbench1shot1.jobs.process import usable_cores
 from nasbench1shot1.registry import GROUPS, is_trusted, names, one_shot, one_shot_space, optimizer, search_space
@@ -410,7 +411,22 @@ def table_of_search(config: SearchConfig) -> "Table":
 def data_facts(space: "SearchSpace", table: "Table", images: "ImageSet", halves: "Split") -> dict[str, Any]:
     """Return the values of `FACTS`."""
     sizes = (len(halves.weights), len(halves.architecture))
-    return dict(zip(FACTS, (space.id, table.id, images.sha256, *sizes, images.dataset), strict=True))
+    dataset = dataset_of_regrets(table, images.dataset)
+    return dict(zip(FACTS, (space.id, table.id, images.sha256, *sizes, dataset), strict=True))
+
+
+def dataset_note(images: str, regrets: str) -> str:
+    """Return a sentence for screens if regrets are not those of the data set of the images; else an empty string.
+
+    Args:
+        images: the data set of the images of a search.
+        regrets: the data set of the values that score it (`dataset_of_regrets`). Images of a user's own data set may
+            belong to any data set whose name is unknown.
+    """
+    if images == regrets or (images == OTHER and regrets not in DATA_SETS):
+        return ""
+    title = DATA_SETS[images].title if images in DATA_SETS else "another data set"
+    return f"The images are of {title}, but the regrets are of {regrets}, the data set of the table."
 
 
 _OF_A_RUN = {

@@ -206,7 +206,8 @@ def _caption(run: SearchRecord, epochs: Sequence[int]) -> str:
         search += f"; test regrets on {dataset}"
     weights = _weights(run, epochs)
     excludes = any(np.isnan(values).any() for of_epoch in weights.values() for values in of_epoch.values())
-    meaning = describe_drawing(run.architectures[0], _reading_text(run, epochs) if weights else "", excludes)
+    drawn = [run.architectures[epoch] for epoch in epochs]
+    meaning = describe_drawing(drawn, _reading_text(run, epochs) if weights else "", excludes)
     selection, table = selection_text(run.lines[-1:]), table_text([run.metrics], run.config["table_id"])
     note = run.reading_note if weights else ""
     return "\n".join(filter(None, (search, meaning, note, selection, table)))

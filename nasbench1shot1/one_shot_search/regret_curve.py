@@ -44,6 +44,8 @@ TEST, VALIDATION, ERROR = CURVES = ("test_regret", "validation_regret", "one_sho
 SHORT = 20
 """Number of characters from which the provenance in a legend has its own line."""
 MEAN_LABEL, MEAN_WITHIN, MEAN_COLOUR = "mean over the space", "mean within the bounds", "#555555"
+MEAN_IN_TABLE = "mean over the networks in the table"
+"""The name of the mean regret if the table lacks networks of the space."""
 ENTROPY_TEXT = "entropy of mixing weights: mean over the choices; 1: equal weights, 0: one entry has all the weight"
 MEAN_LOOK: dict[str, Any] = {"color": MEAN_COLOUR, "linestyle": (0, (7, 2, 1, 2, 1, 2)), "linewidth": 1.2}
 """Properties of the line of a mean over the space, here and in legends. Nothing else has these dashes."""
@@ -337,9 +339,16 @@ def draw_mean_regret(mean: float, axes: "Axes", label: str = MEAN_LABEL) -> "Axe
     return start_at_zero(draw_mean(axes, 100 * mean, label))
 
 
-def mean_name(baseline: Baseline | None) -> str:
-    """Return the name of the mean regret in legends, given the baseline of the runs: a space's, or within bounds."""
-    return MEAN_LABEL if baseline is None or baseline.bounds is None else MEAN_WITHIN
+def mean_name(baseline: Baseline | None, is_partial: bool) -> str:
+    """Return the name of the mean regret in legends: of a space, of its networks in the table, or within bounds.
+
+    Args:
+        baseline: the baseline of the runs.
+        is_partial: whether the table may lack networks of the space.
+    """
+    if baseline is not None and baseline.bounds is not None:
+        return MEAN_WITHIN
+    return MEAN_IN_TABLE if is_partial else MEAN_LABEL
 
 
 def draw_mean(axes: "Axes", value: float, label: str) -> "Axes":
@@ -368,7 +377,7 @@ def draw_references(
     baseline = baseline_of(run.baseline, run.config, table, space)
     within = None if baseline is None else baseline.bounds
     if (mean := mean_regret_of(space, run.config.get("dataset"), table, within)) is not None:
-        draw_mean_regret(mean, axes, f"{mean_name(baseline)}{where} ({percent(mean)})")
+        draw_mean_regret(mean, axes, f"{mean_name(baseline, table.is_partial)}{where} ({percent(mean)})")
     draw_largest(baseline, axes, where)
     return baseline
 

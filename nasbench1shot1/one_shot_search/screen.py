@@ -9,7 +9,7 @@ from typing import Any, Literal
 from rich.console import Console
 
 from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.evaluator import Baseline, mean_regret_of
+from nasbench1shot1.evaluator import Baseline, dataset_of_regrets, mean_regret_of
 from nasbench1shot1.ground.files import picture_name
 from nasbench1shot1.ground.notebooks import console_or_new
 from nasbench1shot1.ground.progress import ProgressDisplay
@@ -21,7 +21,7 @@ from nasbench1shot1.one_shot_search.estimate import expected_seconds
 from nasbench1shot1.one_shot_search.events import describe_decisions, phase_starts
 from nasbench1shot1.one_shot_search.group import SearchGroup
 from nasbench1shot1.one_shot_search.kept_weights import kept_epochs
-from nasbench1shot1.one_shot_search.options import non_default_options
+from nasbench1shot1.one_shot_search.options import dataset_note, non_default_options
 from nasbench1shot1.one_shot_search.record import CELLS, FIGURE, SELECTED_EPOCH, Run, SearchRecord
 from nasbench1shot1.one_shot_search.state import SearchState
 from nasbench1shot1.registry import SCRIPT
@@ -79,8 +79,11 @@ def announce(state: SearchState, table: Table, folder: Path, console: Console | 
     if config.space.startswith(SCRIPT):
         print_line("Its space is an object of this script or notebook: only from there can the search be resumed.")
     announce_table(table, print_line)
+    dataset = state.images.dataset
+    if note := dataset_note(dataset, dataset_of_regrets(table, dataset)):
+        print_line(note)
     if len(table.objectives) > 1:
-        print_line(f"Regrets in the rows below are on {state.images.dataset}.")
+        print_line(f"Regrets in the rows below are on {dataset}.")
     if (baseline := state.judge.baseline(state.net.space.name, table)) is not None and baseline.sentence:
         print_line(baseline.sentence)
     if config.scale == "full" and config.device == "cpu":
@@ -272,8 +275,10 @@ def other_regrets(summary: Mapping[str, Any], table: Table) -> list[str]:
 
 def format_regret(result: Mapping[str, Any], split: Literal["test", "validation"]) -> str:
     """Return a regret of a line or summary in percent, and whether it is measured, predicted or unknown."""
-    regret, source = result[f"{split}_regret"], source_text(bool(result[f"{split}_measured"]))
-    return f"{percent(regret)} ({'not in the table' if regret is None else source})"
+    if (regret := result[f"{split}_regret"]) is not None:
+        return f"{percent(regret)} ({source_text(bool(result[f'{split}_measured']))})"
+    is_known = any(result[f"table_{of}_error"] is not None for of in ("test", "validation"))
+    return f"{percent(regret)} ({f'its {split} accuracy is ' if is_known else ''}not in the table)"
 
 
 def baseline_text(baseline: Baseline | None, where: str = "") -> str:

@@ -10,6 +10,7 @@ from nasbench1shot1.ground.plugins import Group, imported
 from nasbench1shot1.runs.folder import SEEDS, read_description
 from nasbench1shot1.runs.folder import TRAININGS as TRAINING_GROUP
 from nasbench1shot1.runs.next_command import resume_command
+from nasbench1shot1.runs.record import kind_in_words
 
 KINDS = {
     "black-box study": "nasbench1shot1.black_box_search.record:BlackBoxStudy",
@@ -67,18 +68,17 @@ def check_resumable(folder: str | Path, command: str) -> None:
     path = as_path(folder, "resume", is_option=True)
     kind, owner = _kind_and_command(path)
     if owner and owner != command and " " not in owner:  # `reproduce` does not have --resume
-        article = "an" if kind.startswith("NAS") else "a"
-        raise InvalidInputError(f"'{path}' is {article} {kind}: resume it with {resume_command(owner, path)}")
+        raise InvalidInputError(f"'{path}' is {kind}: resume it with {resume_command(owner, path)}")
 
 
 def _kind_and_command(folder: Path) -> tuple[str, str]:
-    """Return the kind of a run in words and the command that resumes it; empty strings if unknown."""
+    """Return the kind of a run in words, with an article, and the command that resumes it; empty strings if unknown."""
     if (folder / SEEDS).is_file():
-        return "group of searches", "search"
+        return "a group of searches", "search"
     with suppress(UserError, OSError):
         kind, _ = read_description(folder)
         if (record := _record_class(kind)) is not None:
-            return "tuning study" if kind == "tuning" else kind, str(record.COMMAND)
+            return kind_in_words(kind), str(record.COMMAND)
     return "", ""
 
 

@@ -63,9 +63,10 @@ class Range:
         if self.least <= value <= self.most and self.above < value < self.below and abs(value) != math.inf:
             return
         finite = "a finite number, " if abs(value) == min(self.most, self.below) == math.inf else ""
-        raise InvalidInputError(f"{value_of(name)} must be {finite}{self._describe()}, not {value}")
+        raise InvalidInputError(f"{value_of(name)} must be {finite}{self.describe()}, not {value}")
 
-    def _describe(self) -> str:
+    def describe(self) -> str:
+        """Return the range in words, such as "between 1 and 10"."""
         if self.above > -math.inf:
             return f"more than {self.above:,}"
         if self.below < math.inf:
@@ -222,7 +223,8 @@ def typed_options(record: type, options: Mapping[str, Any]) -> dict[str, Any]:
     for name in options:
         if name not in known:
             raise unknown_name("option", name, known)
-    return {name: _typed(name, value, types[name]) for name, value in options.items()}
+    ranges = {name: _ranges(hint) for name, hint in annotated_types(record).items()}
+    return {name: _typed(name, value, types[name], ranges[name]) for name, value in options.items()}
 
 
 def make_options(record: type[T], given: Mapping[str, Any], defaults: Mapping[str, Any]) -> T:
@@ -245,9 +247,14 @@ def check_ranges(record: Any) -> None:
     """Raise InvalidInputError for the first number of a record that is out of its field's range."""
     for name, hint in annotated_types(type(record)).items():
         value = getattr(record, name)
-        if get_origin(hint) is Annotated and value is not None:
-            for range_ in (extra for extra in hint.__metadata__ if isinstance(extra, Range)):
+        if value is not None:
+            for range_ in _ranges(hint):
                 range_.check(name, value)
+
+
+def _ranges(hint: Any) -> list[Range]:
+    """Return the ranges of a field with an annotated type."""
+    return [extra for extra in getattr(hint, "__metadata__", ()) if isinstance(extra, Range)]
 
 
 def check_effects(
@@ -470,10 +477,12 @@ def _alternatives(hint: Any) -> tuple[Any, ...]:
     return get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
 
 
-def _check_size(name: str, value: Any) -> None:
+def _check_size(name: str, value: Any, ranges: Sequence[Range]) -> None:
     """Refuse integers that floats and files cannot hold, and text that files cannot hold."""
     if isinstance(value, int) and abs(value) > LARGEST:
-        raise InvalidInputError(f"{value_of(name)} must be at most {LARGEST}: give a smaller number")
+        passed = [range_.describe() for range_ in ranges if not range_.least <= value <= range_.most]
+        limit, size = passed[0] if passed else f"at most {LARGEST}", "larger" if value < 0 else "smaller"
+        raise InvalidInputError(f"{value_of(name)} must be {limit}: give a {size} number")
     if isinstance(value, str):
         try:
             value.encode()
@@ -481,7 +490,7 @@ def _check_size(name: str, value: Any) -> None:
             raise InvalidInputError(f"{value_of(name)} must be text in UTF-8, not {value!r}") from error
 
 
-def _typed(name: str, value: Any, hint: Any) -> Any:
+def _typed(name: str, value: Any, hint: Any, ranges: Sequence[Range]) -> Any:
     import numpy as np  # help does not need it
 
     allowed = _alternatives(hint)
@@ -489,7 +498,7 @@ def _typed(name: str, value: Any, hint: Any) -> Any:
     value = str(value) if isinstance(value, Path) else value
     if value is None and NoneType in allowed:
         return value
-    _check_size(name, value)
+    _check_size(name, value, ranges)
     if choices := [choice for kind in allowed if get_origin(kind) is Literal for choice in get_args(kind)]:
         if value not in choices:
             raise unknown_name(name.replace("_", " "), value, choices)

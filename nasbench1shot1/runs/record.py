@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self, get_args
 
-from nasbench1shot1.ground.errors import InvalidInputError, UserError
+from nasbench1shot1.ground.errors import InvalidInputError, UserError, either
 from nasbench1shot1.ground.files import as_path, picture_name, read_bytes
 from nasbench1shot1.ground.notebooks import Displayed
 from nasbench1shot1.ground.values import copied_property, independent
@@ -36,6 +36,12 @@ DIGEST = "metrics_sha256"
 """Field of summary.json and checkpoints: `digest` of the lines that they follow."""
 NOTE = "note"
 """Field of summary.json, if the method could not do what its name says: a sentence about this."""
+
+
+def kind_in_words(kind: str) -> str:
+    """Return the value of `kind` in config.json as a noun with its article, such as "a tuning study"."""
+    noun = "tuning study" if kind == "tuning" else kind
+    return f"{'an' if noun.startswith('NAS') else 'a'} {noun}"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -132,10 +138,20 @@ class RunRecord(FolderView, Displayed):
         return ", ".join(filter(None, (self._progress(recorded), result)))
 
     def _recorded(self) -> int:
-        """Return the number of recorded lines; raises OSError if a finished run lacks the file."""
+        """Return the number of recorded lines.
+
+        Raises OSError if a finished run lacks the file, and DamagedFileError if the summary is that of other lines.
+        """
         if not self.is_finished:
             return count_lines(self.folder / METRICS)
-        return read_bytes(self.folder / METRICS).count(b"\n")
+        content = read_bytes(self.folder / METRICS)
+        is_as_written = self.summary.get(DIGEST) == hashlib.sha256(content).hexdigest()  # without parsing the lines
+        if not is_as_written and not self.are_summarised(self.read_lines(self.folder)):
+            raise self._other_lines_error()
+        return content.count(b"\n")
+
+    def _other_lines_error(self) -> UserError:
+        return damaged_file_error(self.folder / METRICS, f"its lines are not those that {SUMMARY} summarises")
 
     @classmethod
     def open(cls, folder: str | Path) -> Self:
@@ -148,10 +164,10 @@ class RunRecord(FolderView, Displayed):
         path = as_path(folder, "folder")
         kind, config = read_description(path)
         if kind != cls.KIND:
-            raise InvalidInputError(
-                f"'{path}' holds a run of the kind '{kind}', not '{cls.KIND}': open it with nb.open_run, or use the "
-                "command of its kind"
-            )
+            found, wanted = kind_in_words(kind), kind_in_words(cls.KIND)
+            for_command_line = f"is {found}, not {wanted}: give the folder of {wanted}"
+            for_python = f"holds a run of the kind '{kind}', not '{cls.KIND}': open it with nb.open_run"
+            raise InvalidInputError(f"'{path}' {either(for_command_line, for_python)}")
         run = cls(path, config)
         run.check_config()
         return run
@@ -200,7 +216,7 @@ class RunRecord(FolderView, Displayed):
         is_finished = self.is_finished  # checked first: the run may end while its lines are read
         lines = self.read_lines(self.folder)
         if is_finished and not self.are_summarised(lines):
-            raise damaged_file_error(self.folder / METRICS, f"its lines are not those that {SUMMARY} summarises")
+            raise self._other_lines_error()
         return lines
 
     @property

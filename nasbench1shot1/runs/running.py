@@ -154,7 +154,8 @@ def check_equal_options(
     """
     for name, ours in options.items():
         if name in recorded and recorded[name] != ours:
+            was = f"without {option(name)}" if recorded[name] is None else option(name, recorded[name])
+            now = "without it" if ours is None else f"with {ours}" if recorded[name] is None else ours
             raise InvalidInputError(
-                f"'{folder}' holds another {word} ({option(name, recorded[name])}, not {ours}): {replace()}choose "
-                f"another {option('out')}"
+                f"'{folder}' holds another {word} ({was}, not {now}): {replace()}choose another {option('out')}"
             )

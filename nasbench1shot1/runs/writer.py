@@ -9,6 +9,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from nasbench1shot1.ground.errors import DamagedFileError, UserError
 from nasbench1shot1.ground.files import atomic_write, write_error, write_json
+from nasbench1shot1.ground.text import counted
 from nasbench1shot1.runs.checkpoints import load_checkpoint, save_checkpoint
 from nasbench1shot1.runs.folder import (
     CHECKPOINT,
@@ -195,9 +196,9 @@ class RunWriter(Generic[Record]):
         """Read the first lines of the record back; raises DamagedFileError if a line is missing or damaged."""
         lines = (self.kind.read_lines(self.folder) if recorded else [])[:recorded]
         if len(lines) < recorded:
+            has = f"{self.folder / METRICS} has {counted(len(lines), 'line')}"
             raise DamagedFileError(
-                f"{self.folder / METRICS} has {len(lines)} lines, but the checkpoint follows line {recorded}: restore "
-                "the file, or start a new run"
+                f"{has}, but the checkpoint follows line {recorded}: restore the file, or start a new run"
             )
         self._lines = lines
 

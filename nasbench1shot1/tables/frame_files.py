@@ -123,6 +123,8 @@ def read_frame(path: Path, space: SearchSpace) -> "pandas.DataFrame":
         raise InvalidInputError(
             f"{path} cannot be read without pyarrow: run pip install pyarrow, or give a CSV file"
         ) from error
+    except UnicodeDecodeError as error:  # such as UTF-16, which Excel writes as "Unicode text"
+        raise InvalidInputError(f"{path} is not encoded in UTF-8: save it as a CSV file in UTF-8") from error
     except (OSError, ValueError, EOFError, csv.Error, zlib.error) as error:
         raise InvalidInputError(
             f"{path} cannot be read ({_why(error)}): give a CSV file with one header line"

@@ -22,7 +22,7 @@ from nasbench1shot1.tables.description import (
 )
 from nasbench1shot1.tables.folder import Columns
 from nasbench1shot1.tables.frame_arrays import FrameArrays
-from nasbench1shot1.tables.frame_keys import Trainings, check_spelling
+from nasbench1shot1.tables.frame_keys import Trainings, check_spelling, plain_name, similar_name
 from nasbench1shot1.tables.frame_metrics import Metrics, NewColumn
 from nasbench1shot1.tables.keys import RowKeys
 from nasbench1shot1.tables.references import PRESENT, incomplete_coverage_error
@@ -171,6 +171,9 @@ def _check_arguments(frame: Any, space: Any, columns: Any, dataset: Any, referen
         if not isinstance(column, Column):
             raise InvalidInputError(f"'{name}' is described by {shorten(repr(column))}: give an nb.Column")
         if name not in names:
+            others = [other for other in names if other not in (*columns, *KEYS, *STANDARD)]
+            if likely := similar_name(plain_name(name), others):
+                raise InvalidInputError(f"the column '{shorten(likely)}' is probably '{name}': rename it")
             raise InvalidInputError(f"the column '{name}' is missing: add it, or remove its description")
         if column.means:
             raise InvalidInputError(f"'{name}' is described with means: write 'mean' in the column 'repeat' instead")

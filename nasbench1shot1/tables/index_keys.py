@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError
+from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError, shorten
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.space import SearchSpace
 from nasbench1shot1.tables.keys import Item, KeyColumn, RowKeys, wrong_benchmark_error
@@ -149,7 +149,13 @@ def space_keys(space: SearchSpace) -> type[IndexKeys]:
 
     The record of a benchmark refers to the result, as in `keys="my_space:KEYS"` with `KEYS = space_keys(SPACE)`. If the
     kind "unique" of the space is smaller than the space, architectures with the same network share a row.
+
+    Raises InvalidInputError if `space` is not a search space.
     """
+    if not isinstance(space, SearchSpace):
+        raise InvalidInputError(
+            f"{shorten(repr(space))} is not a search space: give an nb.SearchSpace, such as nb.search_space('s1')"
+        )
     whole = space.kinds[0]
     has_copies = "unique" in space.kinds and space.count("unique") < space.count(whole)
 

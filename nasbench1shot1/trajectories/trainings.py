@@ -31,6 +31,10 @@ OTHER_NAMES = {
 }
 """Names that other programs give to columns without which other values are assumed."""
 _MOST_EVALUATIONS = 2**31 - 1
+_MOST_SECONDS = 1e20
+"""Times and their ratios far above this cannot be drawn: the transforms of axes overflow."""
+_RANGES = {EVALUATION: (1.0, _MOST_EVALUATIONS), SECONDS: (0.0, _MOST_SECONDS)}
+"""The least and the largest value of columns that are axes of figures."""
 ROUNDING = 1e-5
 """Largest difference between a recorded validation error and the table's, for files with rounded values."""
 
@@ -248,12 +252,12 @@ def _numbers(frame: "pandas.DataFrame", name: str) -> list[float] | None:
             number = math.nan if value is None or isinstance(value, bool) else as_float(value)
         except (TypeError, ValueError):
             number = math.nan
-        least, most = {EVALUATION: (1.0, _MOST_EVALUATIONS), SECONDS: (0.0, math.inf)}.get(name, (-math.inf, math.inf))
+        least, most = _RANGES.get(name, (-math.inf, math.inf))
         is_fit = math.isfinite(number) and least <= number <= most and (name != EVALUATION or number.is_integer())
         if not is_fit or (name == EPOCHS and number <= 0):
             wanted = {
                 EVALUATION: f"a whole number from 1 to {_MOST_EVALUATIONS}",
-                SECONDS: "a number of seconds, at least 0",
+                SECONDS: f"a number of seconds from 0 to {_MOST_SECONDS:g}",
                 EPOCHS: "a positive number",
             }.get(name, "a number")
             advice = "correct it, or remove the row"

@@ -100,7 +100,7 @@ def test_the_screen_states_that_a_first_population_is_random_and_what_is_measure
     screen, made = shown("few", evaluations=10, max_flops=4e7)
     assert made.summary["note"] in screen and "regularized-evolution is random search" in made.summary["note"]
     assert screen.count("is random search") == 1
-    assert f"largest that fits: {100 * made.baseline.test_regret:.2f} % (measured)" in screen
+    assert f"largest network that fits: {100 * made.baseline.test_regret:.2f} % (measured)" in screen
     screen, made = shown("many", evaluations=11)
     assert "note" not in made.summary and "random search" not in screen
     screen, made = shown("short", seconds=700.0)
@@ -135,7 +135,7 @@ def test_studies_with_different_bounds_are_not_compared(tmp_path: Path) -> None:
     found = compare_runs([one, two])
     assert found.baseline == one.baseline and "300,000" in comparison_caption(found)
     axes = nb.compare([one, two])
-    assert any("largest that fits" in text.get_text() for text in axes.figure.legends[0].get_texts())
+    assert any("largest network that fits" in text.get_text() for text in axes.figure.legends[0].get_texts())
     again = compare_runs([one, two], table="nb201")
     assert again.baseline == one.baseline
     assert again.results["final_mean"].tolist() == pytest.approx(found.results["final_mean"].tolist())
@@ -214,4 +214,4 @@ def test_a_repeated_bound_adds_to_the_others(tmp_path: Path, capsys: pytest.Capt
     arguments = ["blackbox", "--optimizer", "random", "--space", "nb201", "--evaluations", "5", "--repeats", "1"]
     main([*arguments, "--max", "flops=4e7", "--max", "trainable_parameters=3e5", "--out", str(tmp_path / "made")])
     assert nb.open_run(tmp_path / "made").baseline.bounds == nb.load_table("nb201").resolve(BOUNDS)
-    assert "largest that fits" in capsys.readouterr().out
+    assert "largest network that fits" in capsys.readouterr().out

@@ -124,7 +124,7 @@ def test_two_processes_cannot_write_to_the_same_folder(unbroken, tmp_path):
         (
             "metrics.jsonl",
             lambda data: data.split(b"\n", 1)[0] + b"\n",
-            "1 lines.*line 5",
+            "1 line, .*line 5",
         ),
         ("metrics.jsonl", lambda data: b"[]\n" + data, r"metrics\.jsonl"),
         ("metrics.jsonl", lambda data: data + data, "increase"),

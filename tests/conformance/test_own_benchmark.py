@@ -17,6 +17,7 @@ import warm_process
 from command_line import CODE
 from conftest import CHECKOUT
 from pages import blocks_of, broken_links
+from rich.console import Console
 
 import nasbench1shot1 as nb
 from nasbench1shot1 import registry
@@ -194,6 +195,15 @@ def test_tunas_searches_widths(tmp_path: Path) -> None:
     for draws in (1, 6):
         found = nb.search("tunas", space="widths", draws=draws, out=tmp_path / str(draws), **small)
         assert all(line["architecture"].startswith("widths:") for line in found.lines)
+
+
+def test_captions_do_not_explain_weights_that_graphs_do_not_show(tmp_path: Path) -> None:
+    small: dict[str, Any] = {"scale": "quick", "images_per_half": 40, "batch_size": 20, "epochs": 1, "device": "cpu"}
+    run = nb.search("darts", space="widths", out=tmp_path / "run", console=Console(quiet=True), threads=1, **small)
+    caption = nb.draw_cells(run)[0].figure.caption
+    assert caption.splitlines() == ["darts on widths, seed 0", f"table {run.config['table_id']}"]
+    page = nb.write_report_page(run, tmp_path / "report.html").read_text()
+    assert '"meaning":""' in page and "line widths" not in page.partition('id="data"')[2].partition("</script>")[0]
 
 
 def test_a_network_is_trained_by_the_protocol_of_the_benchmark(installed: Path, tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ from nasbench1shot1.experiments.comparison.drawing import (
     mean_text,
 )
 from nasbench1shot1.experiments.comparison.overviews import distribution_figure
-from nasbench1shot1.experiments.comparison.sentences import NO_BANDS
+from nasbench1shot1.experiments.comparison.sentences import NO_BANDS, narrow_range_text, range_text
 
 QUIET = Console(quiet=True)
 RANK_BELOW_MEAN = 20
@@ -142,6 +142,25 @@ def test_a_short_range_of_anytime_regrets_is_called_so(tmp_path):
         "than 0.1 % of the longest one."
     )
     assert said in narrow.methods_text() and said in narrow.table().caption and said in narrow.warnings
+
+
+@pytest.mark.parametrize(
+    ("ends", "said"),
+    [
+        ((3672.0, 3676.0), "from 3,672 s to 3,676 s"),
+        ((863.6, 864.2), "from 863.6 s to 864.2 s"),
+        ((863.98, 864.02), "from 863.98 s to 864.02 s"),
+        ((12.01, 12.04), "from 12.01 s to 12.04 s"),
+        ((0.012, 0.013), "from 0.012 s to 0.013 s"),
+    ],
+)
+def test_the_ends_of_a_range_differ_as_written(tmp_path, ends, said):
+    comparison = compare_tasks([make.search(tmp_path / "run", (9, 8))], over="simulated-time").tasks["s1"]
+    (only,) = comparison.contenders
+    trace = replace(only.repetitions[0], at=np.array(ends), values=np.array([0.04, 0.03]), end=ends[1], holds=False)
+    alone = replace(comparison, contenders=[replace(only, repetitions=[trace])])
+    assert range_text(alone) == said
+    assert narrow_range_text(alone) == ""  # no other curve shortens the range
 
 
 def page(folder: Path, runs: list[Path]) -> str:
@@ -304,7 +323,7 @@ def test_curves_that_do_not_overlap_have_no_common_time(tmp_path):
     found = compare_tasks([early.folder, late.folder], over="simulated-time")
     said = "There is no common time: the curve of gdas begins after darts ends."
     assert found.warnings[0].startswith(said) and not any("end at different times" in of for of in found.warnings)
-    assert found.warnings[0].endswith("To include it, leave out darts, or search longer with it.")
+    assert found.warnings[0].endswith("left out. To include them, leave out darts, or search longer with it.")
     assert found.table().headings == ["method", "n", "final mean", "final median"]
     for text in (found.methods_text(), found.table().caption):
         assert said in text and "Common time: the last" not in text
@@ -316,7 +335,7 @@ def test_a_curve_of_one_point_between_two_others_is_named_once(tmp_path):
     late = begun_after(make.search(tmp_path / "late", (9, 8), optimizer="gdas", finished=False), 1e6)
     (said, *_) = compare_tasks([early.folder, between.folder, late.folder], over="simulated-time").warnings
     assert said.startswith("There is no common time: the curve of gdas begins after darts and enas end.")
-    assert said.endswith("To include it, leave out darts and enas, or search longer with them.")
+    assert said.endswith("To include them, leave out darts and enas, or search longer with them.")
 
 
 def test_single_runs_have_no_means(tmp_path):

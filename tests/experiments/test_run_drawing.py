@@ -191,7 +191,7 @@ def test_the_labels_of_cells_are_readable_and_equally_large(learns, space):
 
 def test_cells_are_drawn_without_weights_if_a_space_has_other_shapes():
     space, rng = nb.search_space("nb201"), np.random.default_rng(0)
-    run = Mock(spec=SearchRecord, architectures=[space[0], space[9930]], reading_note="")
+    run = Mock(spec=SearchRecord, architectures=[space[3], space[9930]], reading_note="")
     run.config = {"optimizer": "darts", "space": "mine", "seed": 0, "table_id": "T", "dataset": "cifar10"}
     run.lines = [{"test_regret": 0.1, "test_measured": True}] * 2
     run.metrics = pandas.DataFrame(run.lines)
@@ -201,6 +201,8 @@ def test_cells_are_drawn_without_weights_if_a_space_has_other_shapes():
     assert "grey: not on a path from input to output" in figure.caption and "Λ" not in figure.caption
     labels = [text.get_text() for axes in figure.axes for text in axes.texts]
     assert "nor_conv_3x3" in labels and not any("0." in label for label in labels)
+    run.architectures = [space[0], space[9930]]  # of which everything is on a path
+    assert "grey" not in nb.draw_cells(run)[0].get_figure(root=True).caption
 
 
 def test_a_picture_of_chains_is_not_too_tall():

@@ -46,6 +46,17 @@ def test_a_damaged_record_still_has_a_repr(content, tmp_path):
     assert repr(group).endswith("seeds 0; files missing or damaged)")
 
 
+def test_a_finished_search_does_not_state_values_that_its_lines_lack(tmp_path):
+    run = make.search(tmp_path / "run", (1, 0))
+    first, last = (run.folder / "metrics.jsonl").read_text().splitlines(keepends=True)
+    for damaged in (first, first + last.replace('"epoch": 1', '"epoch": 1, "train_loss": 3.0'), last):
+        (run.folder / "metrics.jsonl").write_text(damaged)
+        assert repr(run).endswith("seed 0, files missing or damaged)")
+        assert repr(nb.load_run(run.folder)) == repr(run)
+    (run.folder / "metrics.jsonl").write_text((first + last).replace(": ", ":  "))
+    assert "epoch 1 of 4, test regret" in repr(run), "equal lines with other spaces"
+
+
 def test_a_regret_missing_from_the_table_is_reported(tmp_path):
     run = make.search(tmp_path / "run", (1, 0))
     summary = json.loads((run.folder / "summary.json").read_text())

@@ -4,17 +4,20 @@ from io import StringIO
 from pathlib import Path
 
 import numpy as np
+import pandas
 import pytest
 import torch
 from refusals import refuses
 from rich.console import Console
-from tiny_search import TINY, search
+from tiny_search import SMALL_SPACE, TINY, search
 
 import nasbench1shot1 as nb
 from nasbench1shot1.display.colours import DATA_SETS, METHODS
+from nasbench1shot1.experiments.comparison.comparing import compare_runs
+from nasbench1shot1.experiments.rescoring import rescore_black_box
 from nasbench1shot1.one_shot_search.beginning import begin
 from nasbench1shot1.one_shot_search.memory import check_fits, supernet_size
-from nasbench1shot1.one_shot_search.options import search_options
+from nasbench1shot1.one_shot_search.options import dataset_note, search_options
 from nasbench1shot1.one_shot_search.regret_curve import regret_figure
 from nasbench1shot1.runs import machine
 from nasbench1shot1.supernets.presets import PRESETS
@@ -91,6 +94,57 @@ def test_tables_of_several_data_sets_refuse_searches_on_a_user_data_set(space, t
     with refuses(nb.InvalidInputError, table.id, "mine", options="images"):
         nb.plan("search", optimizer="darts", measure=False, **options)
     assert [path.name for path in tmp_path.iterdir()] == ["mine.npz"]
+
+
+def trained_on(dataset: str | None, folder: Path) -> str:
+    """The folder of a table with an invented training of every network of `SMALL_SPACE` on one data set."""
+    names = [str(arch) for arch in SMALL_SPACE.architectures("unique")]
+    accuracies = np.linspace(0.5, 0.9, len(names))
+    frame = pandas.DataFrame({"architecture": names, "epochs": 12, "validation_accuracy": accuracies})
+    frame = frame.assign(test_accuracy=accuracies - 0.01, training_time=10.0 + accuracies)
+    nb.table_from_frame(frame, space=SMALL_SPACE, dataset=dataset).save(folder)
+    return str(folder)
+
+
+@pytest.mark.parametrize(
+    ("trained", "label"), [("cifar100", "cifar100"), ("mine", "mine"), ("cifar10", "cifar10"), (None, "cifar10")]
+)
+def test_regrets_are_labelled_with_the_data_set_of_the_table(trained, label, tmp_path):
+    table, screen = trained_on(trained, tmp_path / "table"), Console(file=StringIO(), width=300)
+    options = {"space": "tiny_search:SMALL_SPACE", "table": table}
+    run = nb.search(out=tmp_path / "run", console=screen, **{**TINY, **options, "epochs": 1})
+    assert run.config["dataset"] == label
+    note = f"The images are of CIFAR-10, but the regrets are of {label}, the data set of the table."
+    assert (note in screen.file.getvalue().splitlines()) == (label != "cifar10")
+    figure = regret_figure([run], [run.metrics], nb.load_table(table).covering(SMALL_SPACE))
+    assert (f"Regrets are on {label}." in figure.caption) == (label != "cifar10")
+    assert compare_runs([run]).facts.dataset == label
+    if trained is not None:
+        random = nb.black_box(
+            "random", seconds=50, repeats=2, out=tmp_path / "random", console=Console(quiet=True), **options
+        )
+        assert compare_runs([run, random]).facts.dataset == label
+
+
+def test_regrets_on_another_table_are_labelled_with_its_data_set(tmp_path):
+    options = {"space": "tiny_search:SMALL_SPACE", "epochs": 1}
+    run = search(tmp_path / "run", table=trained_on("cifar10", tmp_path / "table"), **options)
+    other = nb.load_table(trained_on("cifar100", tmp_path / "other"))
+    assert compare_runs([run]).facts.dataset == "cifar10"
+    assert compare_runs([run], table=other).facts.dataset == "cifar100"
+    study = nb.black_box(
+        "random", seconds=50, repeats=2, out=tmp_path / "random", console=Console(quiet=True),
+        space=options["space"], table=str(tmp_path / "table"),
+    )  # fmt: skip
+    assert rescore_black_box(study, other).config["dataset"] == "cifar100"
+    page = nb.write_report_page(run, tmp_path / "report.html", table=str(tmp_path / "other"))
+    assert "Test regret on tiny_search:SMALL_SPACE, cifar100" in page.read_text()
+
+
+def test_images_of_a_user_may_belong_to_a_data_set_without_a_known_name():
+    assert dataset_note("other", "mine") == dataset_note("cifar100", "cifar100") == ""
+    expected = "The images are of another data set, but the regrets are of cifar10, the data set of the table."
+    assert dataset_note("other", "cifar10") == expected
 
 
 @pytest.mark.parametrize("side", [16, 32, 64])

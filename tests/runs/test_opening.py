@@ -18,6 +18,7 @@ from nasbench1shot1.one_shot_search.options import SearchConfig, recorded_search
 from nasbench1shot1.proxy_training.record import proxy_config
 from nasbench1shot1.runs.machine import MOST_THREADS
 from nasbench1shot1.runs.options import absolute_file, recorded_options
+from nasbench1shot1.runs.running import check_equal_options
 
 CELL = "s1:0|0,1|0,2|1,3|2,4:conv3x3,conv1x1,maxpool3x3,conv3x3"
 QUIET = Console(quiet=True)
@@ -37,6 +38,20 @@ def test_a_search_and_a_cell_training_are_opened_by_the_kind_in_their_configurat
     assert json.loads((training.folder / "config.json").read_text())["kind"] == "cell training"
     with refuses(nb.InvalidInputError, training.folder, "nb.open_run"):
         nb.load_run(training.folder)
+
+
+@pytest.mark.parametrize(
+    ("recorded", "given", "said"),
+    [
+        (None, "present", "(without --reference, not with present)"),
+        ("present", None, "(--reference present, not without it)"),
+        ("s1", "present", "(--reference s1, not present)"),
+    ],
+)
+def test_an_option_that_was_not_given_is_named_without_a_value(recorded, given, said):
+    with refuses(nb.InvalidInputError, "runs/f2", "another search") as refused:
+        check_equal_options(Path("runs/f2"), {"reference": recorded}, {"reference": given}, "search")
+    assert said in refused.value.for_command_line and "None" not in str(refused.value)
 
 
 def test_a_record_reads_its_own_folder_after_the_current_folder_has_changed(run, tmp_path, monkeypatch):

@@ -599,6 +599,7 @@ WRONG: dict[str, tuple[Callable[[], Any], tuple[Any, ...]]] = {
     "an unknown architecture": (at(7, "architecture", "tiny:0|0|0,1:conv3x3"), ("row 7", "architecture")),
     "another text": (at(7, "architecture", "resnet"), ("row 7", "architecture", "resnet")),
     "another space": (at(7, "architecture", "s1:0|0,1|0,2|1,3|2,4:conv3x3,conv1x1,maxpool3x3,conv3x3"), ("row 7",)),
+    "an unknown hash": (at(7, "architecture", "F" * 32), ("row 7", "architecture", "no network", "F" * 32)),
     "a number too large": (at(7, "architecture", 54), ("row 7", "54", "53")),
     "a missing architecture": (at(7, "architecture", None), ("row 7", "architecture")),
     "a list": (at(7, "architecture", ()), ("row 7", "architecture")),
@@ -613,6 +614,7 @@ WRONG: dict[str, tuple[Callable[[], Any], tuple[Any, ...]]] = {
         ("5", "6", "tiny:0|0|0,1:conv1x1,conv3x3", "different values", "repeat"),
     ),
     "an infinite value": (at(8, "training_time", np.inf), ("row 8", "training_time")),
+    "a number beyond floats": (at(8, "training_time", -(10**400)), ("row 8", "training_time", "infinite")),
     "a text among numbers": (at(8, "training_time", "long"), ("row 8", "training_time", "long")),
     "a number with an underscore": (at(8, "training_time", "1_000"), ("row 8", "training_time", "1_000")),
     "a number in other digits": (at(8, "training_time", "１２"), ("row 8", "training_time", "１２")),
@@ -697,6 +699,24 @@ def test_wrong_arguments_are_refused_in_one_sentence(options: dict[str, Any], sa
         nb.table_from_frame(trainings(), **{"space": TINY, **options})
 
 
+@pytest.mark.parametrize("name", ["LATENCY_PIXEL", " latency_pixel", "latency_pxel"])
+def test_a_described_column_with_a_similar_name_is_suggested(name: str) -> None:
+    with refuses(nb.InvalidInputError, f"'{name}' is probably 'latency_pixel'", "rename"):
+        nb.table_from_frame(trainings(**{name: 1.5}), space=TINY, columns={"latency_pixel": LATENCY})
+
+
+@pytest.mark.parametrize("name", ["Epochs", "test_acuracy", "other"])
+def test_keys_standard_metrics_and_described_columns_are_not_called_misspelled(name: str) -> None:
+    columns = {name: LATENCY, "others": nb.Column(metric="others", quantity="count")}
+    with refuses(nb.InvalidInputError, f"column '{name}' is missing"):
+        nb.table_from_frame(trainings(others=3), space=TINY, columns=columns)
+
+
+def test_row_keys_need_a_search_space() -> None:
+    with refuses(nb.InvalidInputError, 5, "nb.SearchSpace"):
+        nb.space_keys(5)  # type: ignore[arg-type]
+
+
 def test_percentages_are_converted_if_the_caller_says_so() -> None:
     frame = trainings()
     frame[["validation_accuracy", "test_accuracy"]] *= 100
@@ -747,6 +767,15 @@ def test_a_file_with_another_separator_is_named_so(mark: str, named: str, tmp_pa
     trainings().to_csv(file, sep=mark, index=False)
     with refuses(nb.InvalidInputError, named, "commas"):
         read_frame(file, TINY)
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "latin-1"])
+def test_a_file_in_another_encoding_is_to_be_saved_in_utf_8(encoding: str, tmp_path: Path) -> None:
+    file = tmp_path / "trained.csv"
+    trainings(dataset="Straße").to_csv(file, encoding=encoding, index=False)
+    with refuses(nb.InvalidInputError, file, "save it as a CSV file in UTF-8") as refused:
+        read_frame(file, TINY)
+    assert "codec" not in str(refused.value)
 
 
 JUNK = (None, 0, "", "x", [], {}, 3.5, object(), [1, 2], {"a": 1}, [[1], [2, 3]], True, np.arange(3), b"x", [None])

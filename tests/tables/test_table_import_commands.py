@@ -126,6 +126,25 @@ def test_import_of_a_wrong_file_is_reported_in_one_sentence(content: bytes, tmp_
     assert not (home / "tables").exists() or list((home / "tables").iterdir()) == []
 
 
+@pytest.mark.parametrize("options", [["--space", "s1"], ["--percent"]])
+@pytest.mark.parametrize("name", ["trained.json", "folder"])
+def test_options_of_trainings_need_a_csv_or_parquet_file(
+    name: str, options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "trained.json").write_text("{}")
+    (tmp_path / "folder").mkdir()
+    with exits(capsys, f"'{name}' is not a CSV or Parquet file", ".csv.gz"):
+        main(["table", "import", name, *options])
+    with exits(capsys, "'nowhere.json' does not exist", ".csv.gz"):
+        main(["table", "import", "nowhere.json", *options])
+
+
+def test_options_of_trainings_do_not_apply_to_an_official_file(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with exits(capsys, "--space", "remove it"):
+        main(["table", "import", str(file), "--space", "s1"])
+
+
 # Verify ----------------------------------------------------------------------------------------------------------
 
 

@@ -172,9 +172,12 @@ def test_the_printed_command_quotes_the_name_of_the_file(study, tmp_path, capsys
     assert shlex.split(command) == ["optuna-dashboard", "my study.journal"]
 
 
-def test_only_a_study_can_be_exported(study, tmp_path):
-    with pytest.raises(nb.InvalidInputError, match="kind 'search', not 'tuning'"):
-        Study.open(study.folder / study.lines[0]["folder"])
+def test_only_a_study_can_be_exported(study, tmp_path, capsys):
+    searched = study.folder / study.lines[0]["folder"]
+    with pytest.raises(nb.InvalidInputError, match=r"kind 'search', not 'tuning': .*nb\.open_run"):
+        Study.open(searched)
+    with exits(capsys, f"'{searched}' is a search, not a tuning study: give the folder of a tuning study"):
+        cli.main(["export", str(searched), "--optuna", str(tmp_path / "new")])
     with pytest.raises(SystemExit):
         cli.main(["export", str(study.folder)])
 
