@@ -63,7 +63,9 @@ def test_the_record_has_the_bounds_and_regrets_within_them(run: nb.Run, table: n
     axes = regret_figure([run], [run.metrics], table).axes[0]
     labels = axes.get_legend_handles_labels()[1]
     assert any("mean within the bounds" in text for text in labels)
-    assert any(f"largest network that fits on cifar10 ({100 * run.baseline.test_regret:.2f} %" in text for text in labels)
+    assert any(
+        f"largest network that fits on cifar10 ({100 * run.baseline.test_regret:.2f} %" in text for text in labels
+    )
     assert nb.draw_regret(run).get_legend_handles_labels()[1][-1] in labels
 
 

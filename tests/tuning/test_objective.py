@@ -80,7 +80,9 @@ def test_a_study_records_bounds_and_an_objective_on_test_values(tmp_path):
     assert line["test_regret"] == pytest.approx(table.regret(arch, dataset="cifar10", within=study.baseline.bounds))
     figure = trajectory_figure(study, [line], table)
     labels = figure.axes[0].get_legend_handles_labels()[1]
-    assert [text for text in labels if "largest network that fits" in text] and [text for text in labels if "objective" in text]
+    assert [text for text in labels if "largest network that fits" in text] and [
+        text for text in labels if "objective" in text
+    ]
     entry = open_entries(study)[0]
     assert entry.goal.guide.split == "test" and entry.baselines == {str(study.folder): study.baseline}
 
