@@ -112,6 +112,13 @@ def _cell(row, measure):
     return with_band(row, measure) + seeds
 
 
+def mean_widths(searches):
+    """Return the mean number of channels of the final architectures in the size space, by method."""
+    own = searches[searches["panel"] == "nats-size"]
+    widths = own["final_architecture"].map(lambda text: sum(Architecture.parse(text).widths) / 5)
+    return widths.astype(float).groupby(own["curve"]).mean()
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", type=Path, nargs="+", help="the CSV files of the studies")
@@ -126,6 +133,8 @@ def main():
     replace_section(options.page, NAME, section(values, cells))
     values.to_csv(options.page.parent / VALUES, index=False)
     cells.to_csv(options.page.parent / CELLS, index=False)
+    for method, width in mean_widths(searches).items():
+        print(f"{method}: mean final width {width:.1f}")
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
     python benchmarks/seeds_needed.py
 
-The standard deviations of the final test regrets are those of docs/reproduce/methods-quick.csv and of
+The script reads the standard deviations of the final test regrets from docs/reproduce/methods-quick.csv and
 docs/reproduce/figure2-SPACE-medium.csv. The table also has the smallest difference of two mean regrets that Student's
 t-test detects, and the numbers of seeds that detect a given difference, all for two methods with the median standard
 deviation.

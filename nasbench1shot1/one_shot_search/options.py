@@ -12,7 +12,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from nasbench1shot1.display.options import PICTURES, PictureOptions
-from nasbench1shot1.evaluator import dataset_of_regrets
 from nasbench1shot1.ground.errors import InvalidInputError, UserError, option, switch
 from nasbench1shot1.hyperparameters import Methods, RunOptions, changed_options, check_used, options_of
 from nasbench1shot1.images.data_sets import DATA_SETS, OTHER, SMALLEST_SIDE
@@ -410,13 +409,15 @@ def table_of_search(config: SearchConfig) -> "Table":
 
 def data_facts(space: "SearchSpace", table: "Table", images: "ImageSet", halves: "Split") -> dict[str, Any]:
     """Return the values of `FACTS`."""
+    from nasbench1shot1.evaluator import dataset_of_regrets  # help does not need it
+
     sizes = (len(halves.weights), len(halves.architecture))
     dataset = dataset_of_regrets(table, images.dataset)
     return dict(zip(FACTS, (space.id, table.id, images.sha256, *sizes, dataset), strict=True))
 
 
 def dataset_note(images: str, regrets: str) -> str:
-    """Return a sentence for screens if regrets are not those of the data set of the images; else an empty string.
+    """Return a sentence for screens if images and regrets are of different data sets; else an empty string.
 
     Args:
         images: the data set of the images of a search.

@@ -140,7 +140,7 @@ class RunRecord(FolderView, Displayed):
     def _recorded(self) -> int:
         """Return the number of recorded lines.
 
-        Raises OSError if a finished run lacks the file, and DamagedFileError if the summary is that of other lines.
+        Raises OSError if a finished run lacks the file, and DamagedFileError if its lines do not match the summary.
         """
         if not self.is_finished:
             return count_lines(self.folder / METRICS)

@@ -86,6 +86,11 @@ def test_repeated_operations_of_a_cell_are_numbered():
     assert cell.startswith("input → 3×3 conv (1)") and cell.endswith("3×3 conv (2), 3×3 conv (2) → output")
 
 
+def test_final_widths_are_means_over_layers_and_searches():
+    ends = made_searches("nats-size", "nats-size:8:16:24:32:40", "nats-size:64:64:64:64:64")
+    assert methods_table.mean_widths(pandas.concat([ends, made_searches("s1", SMALL)])).to_dict() == {"gdas": 44.0}
+
+
 def test_a_section_is_replaced_and_values_of_all_files_are_kept(tmp_path, monkeypatch):
     values = pandas.read_csv(methods_table.PAGE.parent / methods_table.VALUES)
     files = [tmp_path / f"{space}.csv" for space in ("s1", "nb201")]

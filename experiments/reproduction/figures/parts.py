@@ -197,7 +197,7 @@ NAMES = {
     "fbnetv2": "FBNetV2",
     "tunas": "TuNAS",
 }
-"""Names of one-shot optimizers in legends: those of their papers."""
+"""One-shot optimizers by their registered names, with the names from their papers for legends."""
 LABELS = {
     "random": "random search",
     "regularized-evolution": "regularized evolution",
