@@ -3,10 +3,11 @@
     python benchmarks/size_study.py collect FOLDER --out benchmarks/results/size_study.json
     python benchmarks/size_study.py table benchmarks/results/size_study.json
     python benchmarks/size_study.py draw benchmarks/results/size_study.json --out docs/nats_size/study.png
+    python benchmarks/size_study.py rules
 
 FOLDER holds a group of searches or a black-box study per method and bound, such as `tas-free` and `random-half`, which
 the commands in docs/nats_size.md make. The collected file has every epoch of every search: the architecture and its
-test regrets on three data sets.
+test regrets on three data sets. `rules` compares two rules that choose a network without a search, at several bounds.
 """
 
 import argparse
@@ -18,12 +19,14 @@ import numpy as np
 import nasbench1shot1 as nb
 from nasbench1shot1.display.colours import curve_styles
 from nasbench1shot1.display.curves import Trace, describe_band, draw_curve, draw_level, pool, pool_values
+from nasbench1shot1.evaluator import LARGEST
 
 ONE_SHOT, BLACK_BOX = ("tas", "fbnetv2", "tunas"), ("random", "reinforce")
 BOUNDS = {"free": "no bound", "half": "at most half of the largest network's FLOPs"}
-BASELINES = {"free": "always the largest", "half": "always the largest that fits"}
 DATASETS = ("cifar10", "cifar100", "ImageNet16-120")
-MOST_FLOPS = {"free": np.inf, "half": 137_199_941}  # on CIFAR-10, also for the other two data sets
+WITHIN = {"free": None, "half": "flops@cifar10=137199941"}  # also for the regrets on the other two data sets
+ALL_FLOPS = 274_399_882
+"""FLOPs of the largest network on CIFAR-10."""
 
 
 def regrets(line):
@@ -54,13 +57,11 @@ def black_box(folder):
 
 def collect(folder):
     """Return everything that the table and the pictures need, from the folders of a study."""
-    collected = {"runs": {}, "table_id": nb.load_table("nats-size").id, "baselines": {}}
+    collected = {"runs": {}, "table_id": nb.load_table("nats-size").id}
     for bound in BOUNDS:
         for method in (*ONE_SHOT, *BLACK_BOX):
             read = one_shot if method in ONE_SHOT else black_box
             collected["runs"][f"{method}-{bound}"] = read(folder / f"{method}-{bound}")
-        baseline = nb.open_run(folder / f"random-{bound}").baseline
-        collected["baselines"][bound] = [baseline.network, baseline.test_regret, baseline.networks]
     return collected
 
 
@@ -70,13 +71,11 @@ def interval(values):
     return f"{curve.centre[0]:.2f} [{curve.low[0]:.2f}, {curve.high[0]:.2f}]"
 
 
-def baseline_regrets(network, bound):
-    """Return the test regrets of a network on the three data sets, relative to the networks within a bound."""
-    space, known = nb.search_space("nats-size"), nb.load_table("nats-size")
-    networks, place = list(space), space.index(nb.Architecture.parse(f"nats-size:{network}"))
-    fits = known.query(networks, dataset=DATASETS[0])["flops"] <= MOST_FLOPS[bound]
-    accuracies = [known.query(networks, dataset=name).test_accuracy for name in DATASETS]
-    return [values[fits].max() - values[place] for values in accuracies]
+def baseline(bound):
+    """Return the largest network within a bound, and its test regrets on the three data sets."""
+    known, within = nb.load_table("nats-size"), WITHIN[bound]
+    network = known.largest("nats-size", within, DATASETS[0])
+    return network, [known.regret(network, dataset=name, within=within) for name in DATASETS]
 
 
 def table(collected):
@@ -85,7 +84,7 @@ def table(collected):
     print(f"| bound | method | {' | '.join(heads)} |")
     print("|---|---|" + "---:|" * len(heads))
     for bound in BOUNDS:
-        network, baseline, networks = collected["baselines"][bound]
+        network, known = baseline(bound)
         for method in (*ONE_SHOT, *BLACK_BOX):
             runs = list(collected["runs"][f"{method}-{bound}"].values())
             if method in ONE_SHOT:
@@ -93,10 +92,11 @@ def table(collected):
             else:
                 final, best = [run["final"][1:] for run in runs], [run["final"][1] for run in runs]
             columns = " | ".join(interval([row[place] for row in final]) for place in range(len(DATASETS)))
-            better = sum(row[0] < baseline for row in final)
+            better = sum(row[0] < known[0] for row in final)
             print(f"| {bound} | {method} | {len(runs)} | {columns} | {interval(best)} | {better} of {len(runs)} |")
-        columns = " | ".join(f"{100 * regret:.2f}" for regret in baseline_regrets(network, bound))
-        print(f"| {bound} | always the largest, {network} | | {columns} | | of {networks:,} networks |")
+        columns = " | ".join(f"{100 * regret:.2f}" for regret in known)
+        networks = len(nb.load_table("nats-size").members("nats-size", WITHIN[bound]))
+        print(f"| {bound} | always the largest, {network.official} | | {columns} | | of {networks:,} networks |")
     for method in BLACK_BOX:
         for bound in BOUNDS:
             after = [
@@ -123,14 +123,34 @@ def draw(collected, path):
                 curve = pool(traces, whole=not is_study)
                 is_cut |= curve.is_cut
                 draw_curve(axes, curve, label=label, style=style, steps=is_study)
-            draw_level(axes, 100 * collected["baselines"][bound][1], BASELINES[bound])
+            fits = "" if WITHIN[bound] is None else " that fits"
+            draw_level(axes, 100 * baseline(bound)[1][0], f"{LARGEST}{fits}")
             kind = "One-shot searches" if methods is ONE_SHOT else "Black-box searches on test accuracy"
             axes.set_title(f"{kind}:\n{words}", fontsize=8)
             axes.set_xlabel("epoch" if methods is ONE_SHOT else "evaluated architectures")
             axes.legend(fontsize=7, title=describe_band("ci", is_cut=is_cut), title_fontsize=7)
         panels[0].set_ylabel("test regret on CIFAR-10 (%)")
-    rows[0][0].set_ylim(0, 4)
+    rows[0][0].set_ylim(-0.1, 4)  # the baseline with a bound is 0
     figure.savefig(path, dpi=110)
+
+
+def rules():
+    """Print the test regrets on CIFAR-10 of networks that are chosen by size, for bounds on FLOPs."""
+    known, space = nb.load_table("nats-size"), "nats-size"
+    flops = known.costs("flops@cifar10=1")[0]
+    columns = {"bound": [], "most parameters": [], "most FLOPs": [], "mean of the networks within the bound": []}
+    for share in range(10, 100, 10):
+        most = share / 100 * ALL_FLOPS
+        within = {"flops@cifar10": most}
+        by_flops = known.network(int(np.argmax(np.where(flops <= most, flops, 0))))
+        by_parameters = known.largest(space, within, DATASETS[0])
+        chosen = [known.regret(network, dataset=DATASETS[0], within=within) for network in (by_parameters, by_flops)]
+        regrets = [*chosen, known.mean_regret(space, dataset=DATASETS[0], within=within)]
+        row = [f"{share} %", *(f"{100 * regret:.2f}" for regret in regrets)]
+        for column, text in zip(columns.values(), row, strict=True):
+            column.append(text)
+    for name, texts in columns.items():
+        print(f"| {name} | {' | '.join(texts)} |")
 
 
 def _trace(run):
@@ -144,10 +164,13 @@ def _trace(run):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("task", choices=["collect", "table", "draw"])
-    parser.add_argument("path", type=Path)
+    parser.add_argument("task", choices=["collect", "table", "draw", "rules"])
+    parser.add_argument("path", type=Path, nargs="?")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
+    if options.task == "rules":
+        rules()
+        return
     if options.task == "collect":
         options.out.write_text(json.dumps(collect(options.path), separators=(",", ":")) + "\n")
         return

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from nasbench1shot1.tables.keys import Item
 
 SIZE = "trainable_parameters"
-"""The metric that defines the largest network if no other metric is bounded."""
+"""The metric that defines the largest network, if the table has it."""
 OPTIONS = {"max_parameters": SIZE, "max_flops": "flops"}
 """The metrics that have an option of their own."""
 NAMES = (*OPTIONS, "max")
@@ -123,10 +123,12 @@ class Bounds:
         return ",".join(map(str, self.limits))
 
     @property
-    def main(self) -> Limit:
-        """The limit by whose cost networks are called large: on parameters, else on FLOPs, else the first one."""
-        by_metric = {limit.metric: limit for limit in reversed(self.limits)}
-        return next((by_metric[metric] for metric in OPTIONS.values() if metric in by_metric), self.limits[0])
+    def sizes(self) -> tuple[Limit, ...]:
+        """The limits by whose costs networks can be called large: parameters, then FLOPs, then the other costs."""
+        own = list(OPTIONS.values())
+        return tuple(
+            sorted(self.limits, key=lambda limit: own.index(limit.metric) if limit.metric in own else len(own))
+        )
 
     @property
     def words(self) -> str:

@@ -1,6 +1,7 @@
 """References: sets of networks whose best network defines zero regret, and the networks of a space that a table has."""
 
 from collections.abc import Hashable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -355,13 +356,20 @@ class References:
         why = "; ".join(smallest) or f"{within.option} contradict each other"
         raise OutOfDomainError(f"no network of {name} is within the bounds ({why}): raise them")
 
-    def largest_row(self, reference: ReferenceSet, size: Limit, within: Bounds | None) -> int:
-        """Return the row within bounds that has the largest known value of a metric; ties go to the first row.
+    def largest_row(self, reference: ReferenceSet, sizes: Sequence[Limit], within: Bounds | None) -> int:
+        """Return the row within bounds with the largest value of the first metric that is known there; ties go to the
+        first row.
 
-        Raises the errors of `fitting` and `costs`.
+        Raises OutOfDomainError if none of the metrics is known, and the errors of `fitting`.
         """
         rows = self.members(reference) if within is None else self.fitting(reference, within)
-        return int(rows[np.nanargmax(self.costs(size)[rows])])
+        for size in sizes:
+            with suppress(OutOfDomainError):  # the table does not have this metric
+                costs = self.costs(size)[rows]
+                if np.isfinite(costs).any():
+                    return int(rows[np.nanargmax(costs)])
+        names = ", ".join(size.metric for size in sizes)
+        raise OutOfDomainError(f"the table {self._id} does not know which network is the largest: it lacks {names}")
 
     def means(self, metric: str, rows: Rows, epochs: int, dataset: str) -> NDArray[np.float64]:
         """Return each row's mean value over its repeats, (N,), NaN if unknown; raises the errors of `best_row`."""

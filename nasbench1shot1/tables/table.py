@@ -548,8 +548,8 @@ class Table(TableRows):
     ) -> Any:
         """Return the largest network within bounds.
 
-        It has the most trainable parameters, if they are bounded or if there are no bounds; else the most FLOPs, if
-        they are bounded; else the largest value of the first bounded cost. Ties go to the first row. "Always the
+        It has the most trainable parameters, whatever is bounded. In a table without them, it has the most FLOPs, if
+        they are bounded, or else the largest value of the first bounded cost. Ties go to the first row. "Always the
         largest network that fits" is a baseline, because larger networks are often better.
 
         Args:
@@ -561,13 +561,14 @@ class Table(TableRows):
             What `network` returns, such as a `Cell` or an `Architecture`.
 
         Raises:
-            OutOfDomainError: no network of the reference is within the bounds, and the errors of `resolve`.
+            OutOfDomainError: no network of the reference is within the bounds, the table has no number of parameters
+                and there are no bounds, and the errors of `resolve`.
         """
-        if within is None:
-            size = Limit(SIZE, math.inf, self._dataset_of_cost(SIZE, dataset))
-            return self.network(self._references.largest_row(reference, size, None))
-        resolved = self.resolve(as_bounds(within, "within"), dataset)
-        return self.network(self._references.largest_row(reference, resolved.main, resolved))
+        resolved = None if within is None else self.resolve(as_bounds(within, "within"), dataset)
+        sizes = resolved.sizes if resolved else ()
+        if not sizes or sizes[0].metric != SIZE:
+            sizes = (Limit(SIZE, math.inf, self._dataset_of_cost(SIZE, dataset)), *sizes)
+        return self.network(self._references.largest_row(reference, sizes, resolved))
 
     def constraint(self, space: SearchSpace, within: GivenBounds, dataset: str | None = None) -> Constraint:
         """Return bounds as optimizers see them: costs are functions of architectures of a space.

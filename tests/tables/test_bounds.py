@@ -139,6 +139,20 @@ def test_the_largest_that_fits_is_the_first_of_the_largest(table: nb.Table) -> N
     assert table.largest("nb201", Bounds.of(trainable_parameters=1e9)) == table.largest("nb201") == largest
 
 
+def test_the_largest_that_fits_has_the_most_parameters_whatever_is_bounded(table: nb.Table) -> None:
+    """On the size space, the network with the most FLOPs within a bound has a much higher regret."""
+    size, half = nb.load_table("nats-size"), Bounds.of(flops=274_399_882 / 2)
+    flops, parameters = size.costs("flops@cifar10=1,trainable_parameters@cifar10=1")
+    found = size.largest("nats-size", half, "cifar10")
+    assert size.row_of(found) == int(np.argmax(np.where(flops <= 274_399_882 / 2, parameters, 0)))
+    assert found == size.best("nats-size", dataset="cifar10", within=half)[0]
+    for bounds in ("latency_pixel3=10", "latency_eyeriss=5,flops=5e7"):
+        fits = table.allowed(table.resolve(bounds, "cifar10"))
+        parameters = table.costs("trainable_parameters@cifar10=1")[0]
+        largest = table.largest("nb201", bounds, "cifar10")
+        assert table.row_of(largest) == int(np.argmax(np.where(fits, parameters, 0)))
+
+
 def test_the_largest_network_of_the_size_space_is_always_a_baseline() -> None:
     size = nb.load_table("nats-size")
     regrets = {"cifar10": 0.0025, "cifar100": 0.0062, "ImageNet16-120": 0.0023333}  # size_space.md, section 0
@@ -168,6 +182,23 @@ def test_a_table_without_parameters_has_no_largest_network_unless_there_are_boun
     bounded = Judge("cifar10", within=Bounds.of(flops=137.2e6)).baseline("nats-size", size)
     with refuses(nb.OutOfDomainError, "no flops", "max_flops"):
         baseline_of(bounded, run, small, "nats-size")
+
+
+@pytest.mark.parametrize("has_parameters", ["none", "of one network outside the bounds"])
+def test_in_a_table_without_parameters_the_bounded_cost_defines_the_largest(has_parameters: str) -> None:
+    frame = nb.load_table("nats-size").to_frame()
+    frame = frame[frame["dataset"] == "cifar10"].head(50).drop(columns="trainable_parameters")
+    costs = frame["flops"].sort_values()
+    if has_parameters != "none":
+        frame["trainable_parameters"] = np.where(frame["flops"] == costs.iloc[-1], 1000.0, np.nan)
+    own = nb.table_from_frame(frame, space=nb.search_space("nats-size"), reference="present")
+    found = own.largest("nats-size", f"flops={costs.iloc[20]:.0f}")
+    assert str(found) == frame.loc[costs.index[20], "architecture"]
+    with refuses(nb.OutOfDomainError, "evaluation_time"):
+        own.largest("nats-size", "evaluation_time=1")
+    if has_parameters == "none":
+        with refuses(nb.OutOfDomainError, own.id, "trainable_parameters", options=""):
+            own.largest("nats-size")
 
 
 @pytest.mark.parametrize(
