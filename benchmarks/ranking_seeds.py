@@ -6,7 +6,8 @@
 For each method, this prints means ± standard deviations (n - 1) over the seeds, at the last ranked epoch and with test
 errors after the full budget: Spearman's ρ of the one-shot error, of the loss and of the number of parameters; the
 partial rank correlation of the loss given the number of parameters; the regret of the architecture with the lowest loss
-and the mean regret of the sample; the mean one-shot error; and the split-half reliability of error and loss.
+and the mean regret of the sample; the mean one-shot error; and the split-half reliability of error and loss. The last
+line describes the 95 % bootstrap intervals over the architectures of ρ of the loss, in all rankings.
 """
 
 import argparse
@@ -17,7 +18,10 @@ import pandas
 from ranking_study import last, partial, rho
 
 import nasbench1shot1 as nb
+from nasbench1shot1.experiments.correlation.criteria import bootstrap
 
+RESAMPLES = 1000
+BELOW, ABOVE = "ρ loss - lower end", "upper end - ρ loss"
 
 def measures(ranking, table):
     """Return the measures of one ranking, in the order of the table in docs/ranking.md."""
@@ -26,11 +30,16 @@ def measures(ranking, table):
     answers = table.query(archs)
     true, size = 1 - np.asarray(answers.test_accuracy), np.asarray(answers.trainable_parameters)
     regrets = np.asarray(table.regret(archs))
+    cells = np.unique([arch.cell.hash for arch in archs], return_inverse=True)[1]
+    rng, loss = np.random.default_rng(0), rho(scores.losses, true)
+    low, high = bootstrap(scores.losses, true, ["spearman"], rng, RESAMPLES, groups=cells)["spearman"]
     halves = ranking.reliability
     halves = halves[(halves["epoch"] == halves["epoch"].max()) & (halves["images"] == halves["images"].max())]
     return {
         "ρ error": rho(scores.errors, true),
-        "ρ loss": rho(scores.losses, true),
+        "ρ loss": loss,
+        BELOW: loss - low,
+        ABOVE: high - loss,
         "ρ parameters": rho(-size, true),
         "ρ loss given parameters": partial(scores.losses, true, -size),
         "regret of the first by loss [%]": 100 * regrets[np.argmin(scores.losses)],
@@ -55,6 +64,9 @@ def main():
         found = frame.groupby("method").agg(["mean", "std"])
         print(found.round(4).T.to_string())
         print(frame.groupby("method").size().to_string())
+    sides = frame[[BELOW, ABOVE]].to_numpy()
+    least, middle, most = np.quantile(sides, [0, 0.5, 1])
+    print(f"{sides.size:,} ends of intervals are {least:.2f} to {most:.2f} (median {middle:.2f}) from ρ of the loss")
 
 
 if __name__ == "__main__":
