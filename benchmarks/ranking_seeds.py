@@ -23,6 +23,7 @@ from nasbench1shot1.experiments.correlation.criteria import bootstrap
 RESAMPLES = 1000
 BELOW, ABOVE = "ρ loss - lower end", "upper end - ρ loss"
 
+
 def measures(ranking, table):
     """Return the measures of one ranking, in the order of the table in docs/ranking.md."""
     scores = last(ranking)

@@ -49,11 +49,37 @@ _RETURNED: Mapping[str, tuple[type | str, str]] = {
 }
 """What methods of a one-shot optimizer must return: the type, or a reference to a type that is not imported here, and
 a description of it."""
-_STORED: Mapping[str, Callable[[str, Any], None]] = {
+
+
+def _check_weights(name: str, mixing: Mixing) -> None:
+    """Raise InvalidInputError if mixing weights are not tensors of floating-point numbers, such as NumPy arrays."""
+    tensor = imported("torch:Tensor")
+    for weights in mixing.tensors():
+        if not isinstance(weights, tensor):
+            raise InvalidInputError(
+                f"{name}() must return mixing weights as tensors, not as objects of type {type(weights).__name__}"
+            )
+        if not weights.is_floating_point():
+            raise InvalidInputError(
+                f"{name}() must return mixing weights as floating-point numbers, not as {weights.dtype}"
+            )
+
+
+def _check_scalar(name: str, loss: Tensor) -> None:
+    """Raise InvalidInputError if a loss has several entries, from which no backward pass can start."""
+    if loss.numel() != 1:
+        raise InvalidInputError(f"{name}() must return a scalar tensor, not a tensor of shape {tuple(loss.shape)}")
+
+
+_CHECKS: Mapping[str, Callable[[str, Any], None]] = {
+    "mixing": _check_weights,
+    "weight_mixing": _check_weights,
+    "evaluation_mixing": _check_weights,
+    "weight_loss": _check_scalar,
     "structure": check_json_values,
     "state_dict": check_checkpoint_values,
 }
-"""Checks of the results that runs store, by the method that returns them."""
+"""Checks of results that have the right type, by the method that returns them."""
 
 USES_ALL_WEIGHTS = {"unused_weights": "each step of this method uses all weights that are not excluded"}
 """`unused_options` of methods whose steps use all weights."""
@@ -168,7 +194,7 @@ class OneShotOptimizer(ABC):
         super().__init_subclass__(**named)
         for name, (wanted, words) in _RETURNED.items():
             if isfunction(method := vars(cls).get(name)):
-                setattr(cls, name, _checked(method, f"{cls.__name__}.{name}", wanted, words, _STORED.get(name)))
+                setattr(cls, name, _checked(method, f"{cls.__name__}.{name}", wanted, words, _CHECKS.get(name)))
 
     def __init__(
         self, space: OneShotSpace, hyperparameters: Any, generator: torch.Generator, device: torch.device

@@ -288,9 +288,12 @@ def _checked_class(name: str, found: Any, base: type, what: str) -> Any:
 def is_trusted(group: str, name: str) -> bool:
     """Return whether a name can be used without importing a module only because it is named.
 
-    This is true for registered names, and for a "module:attribute" whose module is already imported.
+    This is true for registered names, and for a "module:attribute" whose module is already imported. The objects of a
+    script or notebook (`__main__`) are only there, so a record of another one may name what this one lacks.
     """
-    module, colon, _ = str(name).partition(":")
+    module, colon, attribute = str(name).partition(":")
+    if colon and module == "__main__":
+        return hasattr(sys.modules[module], attribute)
     return module in sys.modules if colon else GROUPS[group].is_built_in(name) or name in names(group)
 
 
@@ -319,11 +322,12 @@ def check_trusted(group: str, kind: str, name: str, where: object, allowed: str 
         allowed: a module that the user allows, or several, separated by commas.
 
     Raises:
-        InvalidInputError: the name is a "module:attribute" whose module is neither imported nor allowed.
+        InvalidInputError: the name is a "module:attribute" whose module is neither imported nor allowed, unless it
+            belongs to another script or notebook, which no import can find.
     """
     module, colon, _ = str(name).partition(":")
     trusted = {reference.partition(":")[0] for reference in (allowed or "").split(",")}
-    if colon and module not in trusted and not is_trusted(group, name):
+    if colon and module not in ("__main__", *trusted) and not is_trusted(group, name):
         raise InvalidInputError(
             f"{where} names '{name}' as its {kind}, but importing a module runs its code: if you trust it, add "
             f"{option('allow_module', module)}, or import the module in Python first"

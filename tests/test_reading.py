@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from refusals import exits
 from rich.console import Console
 from tiny_search import FOR_CELLS, FOR_TINY, generator, search, tiny_state
 
 import nasbench1shot1 as nb
+from nasbench1shot1 import cli
 from nasbench1shot1.one_shot_search.entropy import learned_weights
 from nasbench1shot1.optimizers.components.relaxation import RELAXATIONS
 from nasbench1shot1.reading import Reading
@@ -162,3 +164,18 @@ def test_no_module_is_imported_to_read_lambda(tmp_path):
     note = "optimizer somewhere_else:Method is not imported, so weights are drawn as the softmax of Λ."
     assert note in nb.draw_cells(folder)[0].figure.get_supxlabel().replace("\n", " ")
     assert "not imported" not in nb.draw_cells(run)[0].figure.get_supxlabel()
+
+
+def test_the_run_of_a_class_of_another_script_can_be_reported(tmp_path, capsys):
+    run = search(tmp_path / "run", optimizer="fair-darts", epochs=1)
+    config = json.loads((run.folder / "config.json").read_text())
+    config["options"]["optimizer"] = "__main__:OfAnotherScript"
+    (run.folder / "config.json").write_text(json.dumps(config))
+    cli.main(["report", str(run.folder), "--out", str(tmp_path / "scored")])
+    cli.main(["report", str(run.folder), "--html", str(tmp_path / "page.html")])
+    assert (tmp_path / "scored" / "regret.png").exists() and (tmp_path / "page.html").exists()
+    note = "The optimizer __main__:OfAnotherScript belongs to another script or notebook"
+    assert note in nb.draw_cells(run.folder)[0].figure.get_supxlabel().replace("\n", " ")
+    capsys.readouterr()
+    with exits(capsys, "'__main__:OfAnotherScript'", "from there"):
+        cli.main(["search", "--resume", str(run.folder), "--epochs", "2"])

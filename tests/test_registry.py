@@ -29,6 +29,12 @@ def test_built_in_names_are_found_without_reading_entry_points(monkeypatch):
         search_space("s9")
 
 
+def test_classes_of_this_script_are_trusted_and_those_of_others_are_not(monkeypatch):
+    monkeypatch.setattr("__main__.Mine", object, raising=False)
+    assert is_trusted("optimizers", "__main__:Mine")
+    assert not is_trusted("optimizers", "__main__:OfAnotherScript")
+
+
 def register(folder: Path, **spaces: str) -> None:
     """Write the metadata of an installed package that registers search spaces, given as name=reference."""
     entries = "".join(f"{name} = {reference}\n" for name, reference in spaces.items())

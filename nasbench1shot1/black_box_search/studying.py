@@ -91,7 +91,7 @@ class BlackBoxKind(Kind[BlackBoxOptions, Repeats, BlackBoxStudy, RunWriter[Black
     RECORD, WRITER, MAY_GROW, WORD = BlackBoxStudy, RunWriter[BlackBoxStudy], ("repeats",), "study"
 
     def __init__(self, workers: WorkerOptions) -> None:
-        self.workers = workers
+        self.workers, self.unrecorded = workers, workers.given
 
     def options(self, given: Mapping[str, Any]) -> BlackBoxOptions:
         """Return resolved options, with the defaults that depend on the table."""

@@ -193,6 +193,10 @@ def checked_width(width: object) -> float | None:
 
 
 def _check_settings(settings: Mapping[str, Any]) -> None:
+    if not isinstance(settings, Mapping):
+        raise InvalidInputError(
+            f"{option('settings', settings)} is not a dictionary of matplotlib's settings: give one"
+        )
     if not settings:
         return
     from matplotlib import RcParams, rcParams

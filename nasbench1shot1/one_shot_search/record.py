@@ -21,7 +21,7 @@ from nasbench1shot1.ground.values import copied_property
 from nasbench1shot1.one_shot_search.early_stopping import returned_epoch
 from nasbench1shot1.one_shot_search.options import FACTS, SearchConfig
 from nasbench1shot1.reading import Reading
-from nasbench1shot1.registry import is_trusted, one_shot, optimizer, search_space
+from nasbench1shot1.registry import SCRIPT, is_trusted, one_shot, optimizer, search_space
 from nasbench1shot1.runs.folder import (
     CONFIG,
     METRICS,
@@ -293,7 +293,10 @@ class Run(SearchRecord):
         name = self.config["optimizer"]
         if is_trusted("optimizers", name):
             return ""
-        return f"The module of the optimizer {name} is not imported, so weights are drawn as the softmax of Λ."
+        why = f"The module of the optimizer {name} is not imported"
+        if name.startswith(SCRIPT):
+            why = f"The optimizer {name} belongs to another script or notebook"
+        return f"{why}, so weights are drawn as the softmax of Λ."
 
     def supernet(self, epoch: int) -> "tuple[Supernet, dict[str, Tensor]]":
         """Return the network with the weights of a saved epoch, and Λ after that epoch.

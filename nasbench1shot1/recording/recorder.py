@@ -344,7 +344,7 @@ def lines_up_to(run: RecordedSearch, after_epoch: int | None) -> list[dict[str, 
     if (lacking := len(lines) - known) > (0 if run.is_finished else 1):
         raise damaged_file_error(run.folder / PARAMETERS, f"it lacks Λ of {counted(lacking, 'epoch')}")
     if after_epoch is not None:
-        raise InvalidInputError(f"'{run.folder}' has no epoch {after_epoch}: it ends at epoch {known - 1}")
+        raise InvalidInputError(f"'{run.folder}' has no epoch {after_epoch!r}: it ends at epoch {known - 1}")
     return lines[:known]
 
 

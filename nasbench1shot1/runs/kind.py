@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
 from nasbench1shot1.ground.errors import InvalidInputError, UnknownOptionError, option
@@ -84,6 +85,8 @@ class Kind(ABC, Generic[O, S, R, W]):
         WORD: what messages call a run. Default: "run".
         REPLACES: the classes of records that a new run may replace with `overwrite`. Default: none.
         PACKAGES: packages whose versions environment.json records besides those of every run. Default: none.
+        unrecorded: given options that are not recorded, such as the number of workers, which the command that continues
+            a stopped run repeats. Default: none.
     """
 
     # What every kind must define
@@ -125,6 +128,7 @@ class Kind(ABC, Generic[O, S, R, W]):
     WORD: ClassVar[str] = "run"
     REPLACES: tuple[type, ...] = ()
     PACKAGES: Sequence[str] = ()
+    unrecorded: Mapping[str, object] = MappingProxyType({})
 
     def present(self, run: R, begun: Begun[S], console: "Console") -> None:
         """Draw the pictures of the finished run, and print its result. Default: nothing."""

@@ -1,9 +1,10 @@
 """Contexts in which a run's folder is written: a new folder, or one that is resumed."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from traceback import walk_tb
+from types import MappingProxyType
 from typing import TypeVar
 
 from nasbench1shot1.ground.errors import InvalidInputError, RunStoppedError, UserError, command, option
@@ -28,7 +29,9 @@ Writer = TypeVar("Writer", bound=RunWriter)  # type: ignore[type-arg]
 
 
 @contextmanager
-def new_run(folder: Path, writer: type[Writer], kind: type[RunRecord]) -> Iterator[Writer]:
+def new_run(
+    folder: Path, writer: type[Writer], kind: type[RunRecord], unrecorded: Mapping[str, object] = MappingProxyType({})
+) -> Iterator[Writer]:
     """Make the folder of a new run and hold its lock.
 
     If the run fails before the first line of metrics and the first checkpoint, or is stopped before the options are
@@ -40,6 +43,7 @@ def new_run(folder: Path, writer: type[Writer], kind: type[RunRecord]) -> Iterat
             folder of the writer is absolute.
         writer: the class of the writer.
         kind: the class of the record.
+        unrecorded: given options that are not recorded, which the advice after Ctrl-C repeats.
 
     Raises:
         InvalidInputError: the folder has other content, or another process is writing to it.
@@ -50,15 +54,17 @@ def new_run(folder: Path, writer: type[Writer], kind: type[RunRecord]) -> Iterat
     with locked_folder(folder) as lock:
         check_is_new(folder)
         remove_aborted_start(folder)
-        with _with_resume_advice(place, folder, kind), _remove_if_nothing_recorded(place, lock, kind):
+        with _with_resume_advice(place, folder, kind, unrecorded), _remove_if_nothing_recorded(place, lock, kind):
             yield writer(folder, lock, kind)
 
 
 @contextmanager
-def existing_run(folder: Path, writer: type[Writer], kind: type[RunRecord]) -> Iterator[Writer]:
+def existing_run(
+    folder: Path, writer: type[Writer], kind: type[RunRecord], unrecorded: Mapping[str, object] = MappingProxyType({})
+) -> Iterator[Writer]:
     """Hold the lock of a run's folder, to resume the run; arguments and errors are as in `new_run`."""
     place = folder.absolute()
-    with locked(folder) as lock, _with_resume_advice(place, folder, kind):
+    with locked(folder) as lock, _with_resume_advice(place, folder, kind, unrecorded):
         yield writer(folder, lock, kind)
 
 
@@ -165,25 +171,32 @@ def _has_begun(place: Path) -> bool:
 
 
 @contextmanager
-def _with_resume_advice(place: Path, folder: Path, kind: type[RunRecord]) -> Iterator[None]:
+def _with_resume_advice(
+    place: Path, folder: Path, kind: type[RunRecord], unrecorded: Mapping[str, object]
+) -> Iterator[None]:
     """Give the command that resumes a run after Ctrl-C, and after an error in a module that the run names.
 
     Args:
         place: the folder of the run, absolute.
         folder: the folder as the advice names it.
         kind: the class of the record.
+        unrecorded: given options that are not recorded.
     """
+
+    def resuming() -> dict[str, object]:
+        return resume_options(place, resume=folder, **unrecorded)
+
     try:
         yield
     except KeyboardInterrupt as stop:
         if kind.COMMAND and (place / CONFIG).exists():
-            raise RunStoppedError(place, kind.COMMAND, resume_options(place, resume=folder)) from stop
+            raise RunStoppedError(place, kind.COMMAND, resuming()) from stop
         raise
     except Exception as error:
         passed = {frame.f_globals.get("__name__") for frame, _ in walk_tb(error.__traceback__)}
         own = [module for module in (modules_of(place) or "").split(",") if module in passed]
         if own and kind.COMMAND:
-            advice = f"correct it, then continue with {command(kind.COMMAND, resume_options(place, resume=folder))}"
+            advice = f"correct it, then continue with {command(kind.COMMAND, resuming())}"
             passes = f"The error is in your module {own[0]}, or in code that it called"
             error.add_note(UserError(f"{passes}: {advice}").for_command_line)
         raise

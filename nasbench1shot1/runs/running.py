@@ -81,7 +81,7 @@ def start_run(
             _check_is_no_other(kind, folder, options)
             check_is_new(folder, partial(replace_advice, folder, kind.REPLACES))
             record = kind.record_class(options)
-            with new_run(folder, kind.WRITER, record) as writer:
+            with new_run(folder, kind.WRITER, record, kind.unrecorded) as writer:
                 writer.after_record = recorded
                 kind.prepare(begun, writer.folder)
                 config = description(record.KIND, options.sections(), {**begun.facts, **begun.labels})
@@ -99,7 +99,7 @@ def resume_run(
     """Continue the run in a folder; arguments and errors as for `run`."""
     with moved_aside(folder, overwrite=False) as recorded:
         record = type(kind.open(folder))
-        with existing_run(folder, kind.WRITER, record) as writer:
+        with existing_run(folder, kind.WRITER, record, kind.unrecorded) as writer:
             writer.after_record = recorded
             found = kind.open(folder)
             check_recorded_device(folder, found.config.get("device"))

@@ -180,9 +180,11 @@ def iterate_chronologically(
     """Yield submissions and observations in the order in which they happened.
 
     Raises:
-        DamagedFileError: a submission follows an observation that is not recorded, or an observation was never
-            submitted.
+        DamagedFileError: a submission follows an observation that is not recorded, an observation was never submitted,
+            or there are observations but no submissions.
     """
+    if observations and not submissions:
+        raise damaged_file_error(folder / SUBMISSIONS, f"it is missing or empty, although {METRICS} has observations")
     following = iter([*submissions, None])
     submission, submitted = next(following), set[Key]()
     for number in range(len(observations) + 1):
@@ -192,7 +194,7 @@ def iterate_chronologically(
             submission = next(following)
         if number < len(observations):
             if observations[number].key not in submitted:
-                raise damaged_file_error(folder / METRICS, f"line {number + 1} was not submitted, or is repeated")
+                raise damaged_file_error(folder / METRICS, f"line {number + 1} is not in {SUBMISSIONS}, or is repeated")
             submitted.remove(observations[number].key)
             yield observations[number]
     if submission is not None:

@@ -128,7 +128,7 @@ class StudyKind(Kind[StudyOptions, "ConfigurationSpace", Study, StudyWriter]):
     RECORD, WRITER, MAY_GROW, WORD = Study, StudyWriter, ("iterations",), "study"
 
     def __init__(self, workers: WorkerOptions) -> None:
-        self.workers = workers
+        self.workers, self.unrecorded = workers, workers.given
 
     def options(self, given: Mapping[str, Any]) -> StudyOptions:
         """Return resolved options."""

@@ -240,6 +240,38 @@ def test_an_error_names_the_method_that_returned_another_type(method, result, wo
         state.state_dict()
 
 
+@pytest.mark.parametrize("method", ["mixing", "weight_mixing", "evaluation_mixing"])
+@pytest.mark.parametrize(
+    ("convert", "words"),
+    [(lambda tensor: tensor.detach().numpy(), "as tensors, ndarray"), (lambda tensor: tensor.long(), "floating-point")],
+)
+def test_an_error_names_the_method_that_returned_other_weights(method, convert, words):
+    def converted(self: nb.OneShotOptimizer) -> Mixing:
+        mixing = getattr(DARTS, method)(self)
+        return mixing.with_tensors(convert(tensor) for tensor in mixing.tensors())
+
+    state = tiny_state(optimizer="darts")
+    state.method.__class__ = type("Mine", (DARTS,), {method: converted})
+    with refuses(nb.InvalidInputError, f"Mine.{method}()", "mixing weights", *words.split(", ")):
+        train_epoch(state, 1, SilentReporter())
+        evaluate(state, 1)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda loss: loss.expand(3), "scalar, (3,)"),
+        (lambda loss: loss.expand(2, 1), "scalar, (2, 1)"),
+        (lambda loss: loss.detach(), "gradient, detach()"),
+    ],
+)
+def test_an_error_names_the_method_whose_loss_has_no_backward_pass(change, words):
+    state = tiny_state(optimizer="darts")
+    state.method.__class__ = type("Mine", (DARTS,), {"weight_loss": lambda self, loss: change(loss)})
+    with refuses(nb.InvalidInputError, "Mine.weight_loss()", *words.split(", ")):
+        train_epoch(state, 1, SilentReporter())
+
+
 def test_an_error_names_the_method_that_prefers_an_architecture_of_another_space():
     state, other = tiny_state(optimizer="darts"), nb.search_space("s3")[7]
     state.method.__class__ = type("Mine", (DARTS,), {"architecture": lambda self: other})

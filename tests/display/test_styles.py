@@ -104,6 +104,12 @@ def test_settings_of_matplotlib_replace_those_of_the_paper_style():
     assert figure.axes[0].get_xticklabels()[0].get_fontsize() == SETTINGS["paper"]["xtick.labelsize"]
 
 
+@pytest.mark.parametrize("settings", [3, "font.size", ["font.size"]])
+def test_settings_that_are_not_a_dictionary_are_refused(settings):
+    with refuses(nb.InvalidInputError, "dictionary", options="settings"):
+        nb.FigureStyle("paper", settings=settings)
+
+
 BUNDLE = {"font.family": "serif", "axes.labelsize": 6, "figure.figsize": (5.5, 3.4), "figure.autolayout": False}
 """Settings as tueplots returns them."""
 

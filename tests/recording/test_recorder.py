@@ -287,7 +287,7 @@ def test_a_folder_is_not_overwritten_and_an_unknown_epoch_not_resumed(tmp_path):
     with refuses(nb.InvalidInputError, own):
         nb.Recorder(own, "s1")
     for epoch in (7, "1", 0.5):
-        with refuses(nb.InvalidInputError, own, epoch, 2):
+        with refuses(nb.InvalidInputError, own, repr(epoch), 2):
             nb.Recorder.resume(own, after_epoch=epoch)
     assert nb.load_run(own).is_finished
     nb.Recorder.resume(own, after_epoch=np.int64(1)).close()

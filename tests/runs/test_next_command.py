@@ -3,13 +3,20 @@
 import json
 import shlex
 from pathlib import Path
+from typing import Any
 
 import pytest
+from rich.console import Console
+from tiny_studies import BUDGETS, TINY
 
+import nasbench1shot1 as nb
+from nasbench1shot1.black_box_search.studying import BlackBoxKind
 from nasbench1shot1.ground.errors import RunStoppedError, UserError
 from nasbench1shot1.runs.folder import CONFIG, SEEDS
 from nasbench1shot1.runs.next_command import command_for, resume_advice, resume_command, resume_options
+from nasbench1shot1.tuning.tuning import StudyKind
 
+QUIET = Console(quiet=True)
 OWN = {"kind": "search", "options": {"optimizer": "methods:Mine", "space": "my.spaces:SPACE"}}
 
 
@@ -49,3 +56,26 @@ def test_a_folder_that_begins_with_a_dash_is_not_an_option() -> None:
     assert (error.for_command_line, str(error)) == ("nb1shot1 tune --resume ./-x", 'resume="-x"')
     assert RunStoppedError(folder, "tune", resume_options(folder)).command == "tune --resume ./-x"
     assert command_for("report", folder) == "nb1shot1 report ./-x"
+
+
+@pytest.mark.parametrize(
+    ("kind", "start", "command"),
+    [
+        (StudyKind, lambda out: nb.tune(out=out, workers=2, console=QUIET, **TINY, **BUDGETS), "tune"),
+        (BlackBoxKind, lambda out: nb.black_box("random", repeats=2, out=out, workers=2, console=QUIET), "blackbox"),
+    ],
+)
+def test_a_stopped_study_is_continued_with_as_many_workers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: Any, start: Any, command: str
+) -> None:
+    def stop(*given: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(kind, "loop", stop)
+    with pytest.raises(RunStoppedError) as stopped:
+        start(tmp_path / "study")
+    assert stopped.value.command == f"{command} --resume {tmp_path / 'study'} --workers 2"
+    assert str(stopped.value).endswith(f'resume="{tmp_path / "study"}", workers=2')
+    with pytest.raises(RunStoppedError) as stopped:
+        {"tune": nb.tune, "blackbox": nb.black_box}[command](resume=tmp_path / "study", workers=3, console=QUIET)
+    assert stopped.value.command == f"{command} --resume {tmp_path / 'study'} --workers 3"

@@ -106,6 +106,11 @@ def test_contradictory_records_are_refused(tmp_path, submissions, observations):
         list(iterate_chronologically(tmp_path, submissions, observations))
 
 
+def test_the_file_of_submissions_is_named_if_it_is_missing(tmp_path):
+    with refuses(DamagedFileError, tmp_path / "submissions.jsonl", "metrics.jsonl"):
+        list(iterate_chronologically(tmp_path, [], [recorded(0)]))
+
+
 def test_attempts_are_counted_across_sessions(tmp_path):
     key = (0, 0, 1), 4
     Attempts(tmp_path).append(key, 0.5)
