@@ -7,7 +7,8 @@ For each method, this prints means ± standard deviations (n - 1) over the seeds
 errors after the full budget: Spearman's ρ of the one-shot error, of the loss and of the number of parameters; the
 partial rank correlation of the loss given the number of parameters; the regret of the architecture with the lowest loss
 and the mean regret of the sample; the mean one-shot error; and the split-half reliability of error and loss. The last
-line describes the 95 % bootstrap intervals over the architectures of ρ of the loss, in all rankings.
+line summarises, over all rankings, how far the ends of the 95 % bootstrap interval of the loss's ρ are from ρ; each
+resample draws architectures.
 """
 
 import argparse

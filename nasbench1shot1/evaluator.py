@@ -309,7 +309,10 @@ def _describe(table: Table, bounds: Bounds) -> str:
 
 
 def common_baseline(found: Mapping[str, Baseline | None]) -> Baseline | None:
-    """Return the baseline of several runs, by name; raises InvalidInputError if their bounds differ."""
+    """Return the baseline of several runs, by name; raises InvalidInputError if their bounds differ.
+
+    Of several baselines, which earlier versions may have recorded, the one with the lowest test regret is returned.
+    """
     runs = list(found.items())
     (_, one), *others = runs
     for name, other in others:
@@ -322,7 +325,8 @@ def common_baseline(found: Mapping[str, Baseline | None]) -> Baseline | None:
                 f"regrets within different bounds are not comparable ({', '.join(said)}): compare only runs with equal "
                 "bounds"
             )
-    return one
+    known = [baseline for baseline in found.values() if baseline and baseline.test_regret is not None]
+    return min(known, key=lambda baseline: float(baseline.test_regret or 0), default=one)
 
 
 def mean_regret_of(

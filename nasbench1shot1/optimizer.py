@@ -52,21 +52,22 @@ a description of it."""
 
 
 def _check_weights(name: str, mixing: Mixing) -> None:
-    """Raise InvalidInputError if mixing weights are not tensors of floating-point numbers, such as NumPy arrays."""
+    """Raise InvalidInputError if mixing weights are not tensors by name, or a tuple of such mappings."""
     tensor = imported("torch:Tensor")
-    for weights in mixing.tensors():
-        if not isinstance(weights, tensor):
+    for weights in mixing.weights if isinstance(mixing.weights, tuple) else (mixing.weights,):
+        if weights is None:
+            continue
+        values = weights.values() if isinstance(weights, Mapping) else [weights]
+        wrong = [value for value in values if not isinstance(value, tensor)]
+        if wrong or not isinstance(weights, Mapping):
+            given = type(wrong[0] if wrong else weights).__name__
             raise InvalidInputError(
-                f"{name}() must return mixing weights as tensors, not as objects of type {type(weights).__name__}"
-            )
-        if not weights.is_floating_point():
-            raise InvalidInputError(
-                f"{name}() must return mixing weights as floating-point numbers, not as {weights.dtype}"
+                f"{name}() must return mixing weights as tensors by name, not as an object of type {given}"
             )
 
 
 def _check_scalar(name: str, loss: Tensor) -> None:
-    """Raise InvalidInputError if a loss has several entries, from which no backward pass can start."""
+    """Raise InvalidInputError unless a loss has exactly one entry, as a backward pass requires."""
     if loss.numel() != 1:
         raise InvalidInputError(f"{name}() must return a scalar tensor, not a tensor of shape {tuple(loss.shape)}")
 

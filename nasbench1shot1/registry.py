@@ -288,8 +288,8 @@ def _checked_class(name: str, found: Any, base: type, what: str) -> Any:
 def is_trusted(group: str, name: str) -> bool:
     """Return whether a name can be used without importing a module only because it is named.
 
-    This is true for registered names, and for a "module:attribute" whose module is already imported. The objects of a
-    script or notebook (`__main__`) are only there, so a record of another one may name what this one lacks.
+    This is true for registered names, and for a "module:attribute" whose module is already imported. A name in
+    `__main__` is trusted only if the current script or notebook defines it, because the record may come from another.
     """
     module, colon, attribute = str(name).partition(":")
     if colon and module == "__main__":

@@ -195,7 +195,8 @@ def checked_width(width: object) -> float | None:
 def _check_settings(settings: Mapping[str, Any]) -> None:
     if not isinstance(settings, Mapping):
         raise InvalidInputError(
-            f"{option('settings', settings)} is not a dictionary of matplotlib's settings: give one"
+            f"{option('settings', settings)} is not a dictionary: give matplotlib's settings by name, such as "
+            '{"font.size": 8}'
         )
     if not settings:
         return

@@ -35,18 +35,19 @@ def weight_step(
     loss = nn.functional.cross_entropy(logits, batch.labels)
     if loss.requires_grad:  # unless no weight trains
         state.weight_optimizer.zero_grad()
-        _minimised(state, loss).backward()
+        _loss_to_minimise(state, loss).backward()
         _prepare_gradients(state, mixing, batch, loss.detach())
         state.weight_optimizer.step()
     return loss.detach(), logits.detach()
 
 
-def _minimised(state: SearchState, loss: Tensor) -> Tensor:
-    """Return what the method minimises in place of the cross-entropy; raises InvalidInputError without a gradient."""
+def _loss_to_minimise(state: SearchState, loss: Tensor) -> Tensor:
+    """Return what the method minimises in place of the cross-entropy; raise InvalidInputError without a gradient."""
     minimised = state.method.weight_loss(loss)
     if not minimised.requires_grad:
+        owner = next(of for of in type(state.method).__mro__ if "weight_loss" in vars(of))
         raise InvalidInputError(
-            f"{type(state.method).__name__}.weight_loss() returned a loss without a gradient: compute it from its "
+            f"{owner.__name__}.weight_loss() returned a loss without a gradient: compute it from its "
             "argument, without detach() or item()"
         )
     return minimised

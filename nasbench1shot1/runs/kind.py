@@ -85,8 +85,8 @@ class Kind(ABC, Generic[O, S, R, W]):
         WORD: what messages call a run. Default: "run".
         REPLACES: the classes of records that a new run may replace with `overwrite`. Default: none.
         PACKAGES: packages whose versions environment.json records besides those of every run. Default: none.
-        unrecorded: given options that are not recorded, such as the number of workers, which the command that continues
-            a stopped run repeats. Default: none.
+        unrecorded: options that the user gave but config.json does not record, such as `workers`. The command that
+            resumes a stopped run repeats them. Default: none.
     """
 
     # What every kind must define

@@ -43,7 +43,7 @@ def new_run(
             folder of the writer is absolute.
         writer: the class of the writer.
         kind: the class of the record.
-        unrecorded: given options that are not recorded, which the advice after Ctrl-C repeats.
+        unrecorded: given options that are not recorded. The advice how to continue a stopped run repeats them.
 
     Raises:
         InvalidInputError: the folder has other content, or another process is writing to it.

@@ -52,6 +52,8 @@ def import_advice(name: str, reference: str) -> str:
         reference: a "module:object", or a name that another package registers.
     """
     module, colon, _ = reference.partition(":")
+    if module == "__main__":
+        return "Only Python code in that script or notebook can use it."
     return f"To import it, add {_permission(module)} to nb1shot1 {name}." if colon else "Install its package first."
 
 

@@ -123,8 +123,8 @@ class Bounds:
         return ",".join(map(str, self.limits))
 
     @property
-    def sizes(self) -> tuple[Limit, ...]:
-        """The limits by whose costs networks can be called large: parameters, then FLOPs, then the other costs."""
+    def limits_by_size(self) -> tuple[Limit, ...]:
+        """The limits, in the order in which their costs define the largest network: parameters, FLOPs, others."""
         own = list(OPTIONS.values())
         return tuple(
             sorted(self.limits, key=lambda limit: own.index(limit.metric) if limit.metric in own else len(own))

@@ -357,8 +357,9 @@ class References:
         raise OutOfDomainError(f"no network of {name} is within the bounds ({why}): raise them")
 
     def largest_row(self, reference: ReferenceSet, sizes: Sequence[Limit], within: Bounds | None) -> int:
-        """Return the row within bounds with the largest value of the first metric that is known there; ties go to the
-        first row.
+        """Return the row with the largest value of the first metric in `sizes` that has values within the bounds.
+
+        Ties go to the first row, and rows without a value are ignored.
 
         Raises OutOfDomainError if none of the metrics is known, and the errors of `fitting`.
         """
@@ -369,7 +370,10 @@ class References:
                 if np.isfinite(costs).any():
                     return int(rows[np.nanargmax(costs)])
         names = ", ".join(size.metric for size in sizes)
-        raise OutOfDomainError(f"the table {self._id} does not know which network is the largest: it lacks {names}")
+        raise OutOfDomainError(
+            f"the table {self._id} has no values of {names}, so its largest network is unknown: bound a cost that the "
+            "table has, or use another table"
+        )
 
     def means(self, metric: str, rows: Rows, epochs: int, dataset: str) -> NDArray[np.float64]:
         """Return each row's mean value over its repeats, (N,), NaN if unknown; raises the errors of `best_row`."""

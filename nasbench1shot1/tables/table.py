@@ -548,9 +548,10 @@ class Table(TableRows):
     ) -> Any:
         """Return the largest network within bounds.
 
-        It has the most trainable parameters, whatever is bounded. In a table without them, it has the most FLOPs, if
-        they are bounded, or else the largest value of the first bounded cost. Ties go to the first row. "Always the
-        largest network that fits" is a baseline, because larger networks are often better.
+        It has the most trainable parameters, whatever is bounded. If they are unknown for all networks within the
+        bounds, it has the most FLOPs, if they are bounded, or else the largest value of the alphabetically first
+        bounded cost. Ties go to the first row, and networks without a value are ignored. "Always the largest network
+        that fits" is a baseline, because larger networks are often better.
 
         Args:
             reference: as in `regret`.
@@ -565,7 +566,7 @@ class Table(TableRows):
                 and there are no bounds, and the errors of `resolve`.
         """
         resolved = None if within is None else self.resolve(as_bounds(within, "within"), dataset)
-        sizes = resolved.sizes if resolved else ()
+        sizes = resolved.limits_by_size if resolved else ()
         if not sizes or sizes[0].metric != SIZE:
             sizes = (Limit(SIZE, math.inf, self._dataset_of_cost(SIZE, dataset)), *sizes)
         return self.network(self._references.largest_row(reference, sizes, resolved))

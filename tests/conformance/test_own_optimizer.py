@@ -242,17 +242,21 @@ def test_an_error_names_the_method_that_returned_another_type(method, result, wo
 
 @pytest.mark.parametrize("method", ["mixing", "weight_mixing", "evaluation_mixing"])
 @pytest.mark.parametrize(
-    ("convert", "words"),
-    [(lambda tensor: tensor.detach().numpy(), "as tensors, ndarray"), (lambda tensor: tensor.long(), "floating-point")],
+    ("convert", "given"),
+    [
+        (lambda weights: {key: value.detach().numpy() for key, value in weights.items()}, "ndarray"),
+        (lambda weights: weights["operations"], "Tensor"),
+        (lambda weights: list(weights), "list"),
+        (lambda weights: (weights, [1.0]), "list"),
+    ],
 )
-def test_an_error_names_the_method_that_returned_other_weights(method, convert, words):
+def test_an_error_names_the_method_that_returned_other_weights(method, convert, given):
     def converted(self: nb.OneShotOptimizer) -> Mixing:
-        mixing = getattr(DARTS, method)(self)
-        return mixing.with_tensors(convert(tensor) for tensor in mixing.tensors())
+        return Mixing(convert(getattr(DARTS, method)(self).weights))
 
     state = tiny_state(optimizer="darts")
     state.method.__class__ = type("Mine", (DARTS,), {method: converted})
-    with refuses(nb.InvalidInputError, f"Mine.{method}()", "mixing weights", *words.split(", ")):
+    with refuses(nb.InvalidInputError, f"Mine.{method}()", "mixing weights as tensors by name", given):
         train_epoch(state, 1, SilentReporter())
         evaluate(state, 1)
 

@@ -195,6 +195,9 @@ def test_weights_of_an_optimizer_that_is_not_imported_come_with_the_option_that_
     run = nb.Run(run.folder, {**run.config, "optimizer": "not_imported:Mine"})
     (note,) = searched(run, "mine", None, 10)["notes"]
     assert note.startswith(run.reading_note) and "--allow-module not_imported to nb1shot1 report" in note
+    run = nb.Run(run.folder, {**run.config, "optimizer": "__main__:OfAnotherScript"})
+    (note,) = searched(run, "mine", None, 10)["notes"]
+    assert note.startswith(run.reading_note) and "that script or notebook" in note and "allow" not in note
 
 
 @given(st.sets(st.integers(0, 40), min_size=1).map(sorted))

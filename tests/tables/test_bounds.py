@@ -1,5 +1,6 @@
 """Bounds on costs: their text and options, which rows they allow, and regrets within them."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 from refusals import refuses
 
 import nasbench1shot1 as nb
-from nasbench1shot1.evaluator import Baseline, Judge, with_baseline
+from nasbench1shot1.evaluator import Baseline, Judge, common_baseline, with_baseline
 from nasbench1shot1.one_shot_search.regret_curve import baseline_of
 from nasbench1shot1.tables.bounds import BoundOptions, Bounds, GivenBounds, Limit, as_options
 
@@ -182,6 +183,17 @@ def test_a_table_without_parameters_has_no_largest_network_unless_there_are_boun
     bounded = Judge("cifar10", within=Bounds.of(flops=137.2e6)).baseline("nats-size", size)
     with refuses(nb.OutOfDomainError, "no flops", "max_flops"):
         baseline_of(bounded, run, small, "nats-size")
+
+
+def test_the_best_of_several_recorded_baselines_is_the_common_one(table: nb.Table) -> None:
+    """Earlier versions recorded another baseline for the same bounds."""
+    found = Baseline.of("nb201", table, SMALL)
+    assert found is not None and found.test_regret is not None
+    better = replace(found, network="another", test_regret=found.test_regret / 2)
+    unknown = replace(found, test_regret=None)
+    for given_ in ((found, better), (better, found), (unknown, better)):
+        assert common_baseline(dict(zip("ab", given_, strict=True))) == better
+    assert common_baseline({"a": unknown}) == unknown and common_baseline({"a": None}) is None
 
 
 @pytest.mark.parametrize("has_parameters", ["none", "of one network outside the bounds"])
