@@ -103,8 +103,8 @@ class Group:
                 ) from error
             if module == "__main__":
                 raise InvalidInputError(
-                    f"the {self.kind} '{name}' belongs to the script or notebook that started this run: resume it from "
-                    "there"
+                    f"the {self.kind} '{name}' belongs to the script or notebook that started this run: resume, report "
+                    "or compare the run from there"
                 ) from error
             if is_reference and (not module or module.startswith(".") or "/" in module or module.endswith(".py")):
                 raise InvalidInputError(
