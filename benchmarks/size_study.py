@@ -15,16 +15,21 @@ import json
 from pathlib import Path
 
 import numpy as np
+from scipy.stats import wilcoxon
 
 import nasbench1shot1 as nb
 from nasbench1shot1.display.colours import curve_styles
 from nasbench1shot1.display.curves import Trace, describe_band, draw_curve, draw_level, pool, pool_values
-from nasbench1shot1.evaluator import LARGEST
+from nasbench1shot1.evaluator import Baseline
+from nasbench1shot1.tables.bounds import Bounds
 
 ONE_SHOT, BLACK_BOX = ("tas", "fbnetv2", "tunas"), ("random", "reinforce")
 BOUNDS = {"free": "no bound", "half": "at most half of the largest network's FLOPs"}
 DATASETS = ("cifar10", "cifar100", "ImageNet16-120")
-WITHIN = {"free": None, "half": "flops@cifar10=137199941"}  # also for the regrets on the other two data sets
+WITHIN = {
+    "free": None,
+    "half": Bounds.parse("flops@cifar10=137199941"),
+}  # also for the regrets on the other two data sets
 ALL_FLOPS = 274_399_882
 """FLOPs of the largest network on CIFAR-10."""
 
@@ -72,10 +77,8 @@ def interval(values):
 
 
 def baseline(bound):
-    """Return the largest network within a bound, and its test regrets on the three data sets."""
-    known, within = nb.load_table("nats-size"), WITHIN[bound]
-    network = known.largest("nats-size", within, DATASETS[0])
-    return network, [known.regret(network, dataset=name, within=within) for name in DATASETS]
+    """Return the baseline of searches within a bound: always the largest network."""
+    return Baseline.of("nats-size", nb.load_table("nats-size"), WITHIN[bound], DATASETS[0])
 
 
 def table(collected):
@@ -84,7 +87,7 @@ def table(collected):
     print(f"| bound | method | {' | '.join(heads)} |")
     print("|---|---|" + "---:|" * len(heads))
     for bound in BOUNDS:
-        network, known = baseline(bound)
+        largest = baseline(bound)
         for method in (*ONE_SHOT, *BLACK_BOX):
             runs = list(collected["runs"][f"{method}-{bound}"].values())
             if method in ONE_SHOT:
@@ -92,12 +95,12 @@ def table(collected):
             else:
                 final, best = [run["final"][1:] for run in runs], [run["final"][1] for run in runs]
             columns = " | ".join(interval([row[place] for row in final]) for place in range(len(DATASETS)))
-            better = sum(row[0] < known[0] for row in final)
+            better = sum(row[0] < largest.test_regret for row in final)
             print(f"| {bound} | {method} | {len(runs)} | {columns} | {interval(best)} | {better} of {len(runs)} |")
-        columns = " | ".join(f"{100 * regret:.2f}" for regret in known)
-        networks = len(nb.load_table("nats-size").members("nats-size", WITHIN[bound]))
-        words = LARGEST if WITHIN[bound] is None else f"{LARGEST} that fits"
-        print(f"| {bound} | {words}, {network.official} | | {columns} | | of {networks:,} networks |")
+        known, within = nb.load_table("nats-size"), WITHIN[bound]
+        known_regrets = [known.regret(largest.network, dataset=name, within=within) for name in DATASETS]
+        columns = " | ".join(f"{100 * regret:.2f}" for regret in known_regrets)
+        print(f"| {bound} | {largest.words}, {largest.network} | | {columns} | | of {largest.networks:,} networks |")
     for method in BLACK_BOX:
         for bound in BOUNDS:
             after = [
@@ -105,6 +108,25 @@ def table(collected):
                 for run in collected["runs"][f"{method}-{bound}"].values()
             ]
             print(f"{method}, {bound}, after 9 evaluations: {interval(after)}")
+    for bound in BOUNDS:
+        describe(collected["runs"], bound)
+
+
+def describe(runs, bound):
+    """Print the lowest final regrets of all searches, the mean regrets of every epoch, and Wilcoxon tests."""
+    finals = [run["final"][1:] for method in BLACK_BOX for run in runs[f"{method}-{bound}"].values()]
+    finals += [run[-1][1:] for method in ONE_SHOT for run in runs[f"{method}-{bound}"].values()]
+    lowest = ", ".join(f"{100 * value:.2f}" for value in np.min(finals, axis=0))
+    print(f"{bound}: lowest final regrets of {len(finals)} searches {lowest}")
+    regrets = {
+        method: 100 * np.array([[line[1] for line in run] for _, run in sorted(runs[f"{method}-{bound}"].items())])
+        for method in ONE_SHOT
+    }
+    for method, of_seeds in regrets.items():
+        print(f"{method}, {bound}, mean regret of every epoch: {', '.join(f'{v:.2f}' for v in of_seeds.mean(axis=0))}")
+    for first, second in (("tas", "fbnetv2"), ("fbnetv2", "tunas")):
+        p = wilcoxon(regrets[first][:, -1], regrets[second][:, -1]).pvalue
+        print(f"{first} and {second}, {bound}, Wilcoxon test of final regrets: p = {p:.3f}")
 
 
 def draw(collected, path):
@@ -114,6 +136,7 @@ def draw(collected, path):
     figure = Figure(figsize=(9, 7), layout="constrained")
     rows = figure.subplots(2, 2, sharey=True)
     for (bound, words), panels in zip(BOUNDS.items(), rows, strict=True):
+        largest = baseline(bound)
         for axes, methods in zip(panels, (ONE_SHOT, BLACK_BOX), strict=True):
             is_cut = False
             for method, style in zip(methods, curve_styles(methods), strict=True):
@@ -124,8 +147,7 @@ def draw(collected, path):
                 curve = pool(traces, whole=not is_study)
                 is_cut |= curve.is_cut
                 draw_curve(axes, curve, label=label, style=style, steps=is_study)
-            fits = "" if WITHIN[bound] is None else " that fits"
-            draw_level(axes, 100 * baseline(bound)[1][0], f"{LARGEST}{fits}")
+            draw_level(axes, 100 * largest.test_regret, largest.words)
             kind = "One-shot searches" if methods is ONE_SHOT else "Black-box searches on test accuracy"
             axes.set_title(f"{kind}:\n{words}", fontsize=8)
             axes.set_xlabel("epoch" if methods is ONE_SHOT else "evaluated architectures")

@@ -14,7 +14,7 @@ import argparse
 
 import numpy as np
 import pandas
-from scipy.stats import spearmanr, wilcoxon
+from scipy.stats import spearmanr, ttest_ind, wilcoxon
 
 import nasbench1shot1 as nb
 from nasbench1shot1.experiments.tuning.importance import importances
@@ -77,8 +77,8 @@ def against_random(groups, clock, end):
         print(f"  {TUNERS[tuner]} against random search, validation regret: {counts}; Wilcoxon p = {p:.2f}")
 
 
-def sampling(space, table, seconds):
-    """Print the regret of training random architectures for a simulated time."""
+def sampling(space, table, seconds, groups):
+    """Print the regret of training random architectures for a simulated time, and compare the tuners with it."""
     rng, archs = np.random.default_rng(0), nb.search_space(space)
     answers = table.query([archs[number] for number in range(len(archs))])
     times, valid, test = (
@@ -93,6 +93,10 @@ def sampling(space, table, seconds):
     validation_regrets, test_regrets, counts = np.array(found).T
     print(f"  sampling: validation_regret {spread(validation_regrets)}; test_regret {spread(test_regrets)} %", end="; ")
     print(f"{counts.mean():.0f} architectures; mean of the space {100 * (test.max() - test.mean()):.2f} %")
+    for tuner, studies in groups.items():
+        own = [incumbents(study, costs, seconds)["test_regret"] for study in studies]
+        p = ttest_ind(own, test_regrets, equal_var=False).pvalue
+        print(f"  {TUNERS[tuner]} against sampling, test regret: Welch's t-test, p = {p:.2f}")
 
 
 def describe(groups):
@@ -152,7 +156,7 @@ def main():
         raise SystemExit(f"the studies used the table {first.config['table_id']}: open it with NB1SHOT1_TABLE")
     seconds = compare(groups, costs, "simulated seconds")
     against_random(groups, costs, seconds)
-    sampling(first.config["space"], table, seconds)
+    sampling(first.config["space"], table, seconds, groups)
     against_random(groups, epochs, compare(groups, epochs, "search epochs"))
     describe(groups)
     describe_each(opened)

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +25,8 @@ OTHER_DATASETS = ObjectOf(ObjectOf(fields=tuple((name, float | None) for name in
 """The type of a line's field with `ELSEWHERE` of each of these data sets."""
 
 BOUNDS = "bounds"
-LARGEST = "always the largest network"
 """Field of config.json with the resolved bounds of a run and its baseline; runs without a baseline lack it."""
+LARGEST = "always the largest network"
 
 
 @dataclass(frozen=True)
@@ -325,8 +326,8 @@ def common_baseline(found: Mapping[str, Baseline | None]) -> Baseline | None:
                 f"regrets within different bounds are not comparable ({', '.join(said)}): compare only runs with equal "
                 "bounds"
             )
-    known = [baseline for baseline in found.values() if baseline and baseline.test_regret is not None]
-    return min(known, key=lambda baseline: float(baseline.test_regret or 0), default=one)
+    known = [(of.test_regret, of) for of in found.values() if of is not None and of.test_regret is not None]
+    return min(known, key=itemgetter(0), default=(0, one))[1]
 
 
 def mean_regret_of(

@@ -52,17 +52,15 @@ a description of it."""
 
 
 def _check_weights(name: str, mixing: Mixing) -> None:
-    """Raise InvalidInputError if mixing weights are not tensors by name, or a tuple of such mappings."""
-    tensor = imported("torch:Tensor")
-    for weights in mixing.weights if isinstance(mixing.weights, tuple) else (mixing.weights,):
-        if weights is None:
-            continue
-        values = weights.values() if isinstance(weights, Mapping) else [weights]
-        wrong = [value for value in values if not isinstance(value, tensor)]
-        if wrong or not isinstance(weights, Mapping):
-            given = type(wrong[0] if wrong else weights).__name__
+    """Raise InvalidInputError unless mixing weights are a mapping from names to tensors, or a tuple of mappings."""
+    tensor, given = imported("torch:Tensor"), {} if mixing.weights is None else mixing.weights
+    for weights in given if isinstance(given, tuple) else (given,):
+        is_mapping = isinstance(weights, Mapping)
+        wrong = [value for value in weights.values() if not isinstance(value, tensor)] if is_mapping else [weights]
+        if wrong:
             raise InvalidInputError(
-                f"{name}() must return mixing weights as tensors by name, not as an object of type {given}"
+                f"{name}() must return mixing weights that map names to tensors, not an object of type "
+                f"{type(wrong[0]).__name__}"
             )
 
 

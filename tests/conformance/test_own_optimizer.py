@@ -256,7 +256,7 @@ def test_an_error_names_the_method_that_returned_other_weights(method, convert, 
 
     state = tiny_state(optimizer="darts")
     state.method.__class__ = type("Mine", (DARTS,), {method: converted})
-    with refuses(nb.InvalidInputError, f"Mine.{method}()", "mixing weights as tensors by name", given):
+    with refuses(nb.InvalidInputError, f"Mine.{method}()", "mixing weights that map names to tensors", given):
         train_epoch(state, 1, SilentReporter())
         evaluate(state, 1)
 
