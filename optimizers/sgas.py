@@ -12,7 +12,7 @@ from nasbench1shot1.ground.errors import InvalidInputError, option
 from nasbench1shot1.optimizer import SearchStep
 from nasbench1shot1.optimizers.components.allowed import PENALTY
 from nasbench1shot1.optimizers.darts import DARTS
-from nasbench1shot1.optimizers.gradient import GradientHyperparameters
+from nasbench1shot1.optimizers.gradient import PUBLISHED_SETTINGS, GradientHyperparameters
 from nasbench1shot1.phases import Phase, bilevel_phases
 from nasbench1shot1.runs.options import OfLength, OnlyWith, Range
 from nasbench1shot1.runs.schedules import Cosine
@@ -68,6 +68,7 @@ class SGAS(DARTS):
     Hyperparameters = SGASHyperparameters
     defaults = {"epochs": 60}  # noqa: RUF012
     original_defaults = {"batch_size": 64}  # noqa: RUF012
+    original_family_defaults = {"nasbench201": PUBLISHED_SETTINGS}  # noqa: RUF012
     hyperparameters: SGASHyperparameters
 
     def __init__(

@@ -126,8 +126,8 @@ class WidthOptimizer(OneShotOptimizer):
     def fixed_widths(self, positions: Tensor) -> Mixing:
         """Return a pass with given widths, int64 (draws, layers): positions among the candidates.
 
-        One sample is an architecture, of which only the computed channels are trained. The layers use several samples
-        in turn, which are not an architecture.
+        One sample is an architecture, of which only its own channels are computed. The layers use several samples in
+        turn, which are not an architecture.
         """
         from torch.nn.functional import one_hot
 
@@ -143,8 +143,11 @@ class WidthOptimizer(OneShotOptimizer):
         return preferred_within(self.constraint, super().architecture(), self.space, self.parameters)
 
     def evaluation_mixing(self) -> Mixing:
-        """Return the preferred architecture, or a new sample if `evaluation_noise` is set."""
-        return self.searched_mixing() if self.evaluates_with_noise else Mixing(path=self.architecture())
+        """Return the preferred architecture, or what a training pass would use if `evaluation_noise` is set.
+
+        In the warm-up, these are random widths, as in the published code.
+        """
+        return self.mixing() if self.evaluates_with_noise else Mixing(path=self.architecture())
 
     def _full_share(self, epoch: int, epochs: int) -> float | None:
         progress, ratio = (epoch - 1) / epochs, self.hyperparameters.warm_up_ratio

@@ -392,6 +392,10 @@ def test_the_published_settings_of_nas_bench_201():
         settings = original(name, space="nb201")
         found = [settings[of] for of in ("epochs", "weight_decay", "nesterov", "evaluation_batch_norm", "batch_size")]
         assert found == [100, 3e-4, False, "running", 64]
+    for name in ("fair-darts", "darts-minus", "oles", "sgas"):  # published for DARTS's space, with these settings
+        settings = original(name, space="nb201")
+        found = [settings[of] for of in ("weight_decay", "nesterov", "evaluation_batch_norm", "augment_scored_images")]
+        assert found == [3e-4, False, "running", True]
     assert original("lambda-darts", space="nb201")["weights_first"] is True
     assert original("fair-darts", space="nb201")["operation_threshold"] == 0.85
     assert original("idarts", space="nb201")["evaluation_batch_norm"] == "running"

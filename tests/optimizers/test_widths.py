@@ -112,6 +112,17 @@ def test_original_draws_a_width_for_each_of_six_layers():
             assert not torch.equal(stem, cell) or epoch == 4
 
 
+@pytest.mark.parametrize("name", ["tas", "fbnetv2", "tunas"])
+def test_noisy_evaluations_during_the_warm_up_use_its_random_widths_as_published(name):
+    """The published supernet masks layers at random in every pass of a warm-up epoch, also in evaluation."""
+    made = method(name, preset="original", warm_up_ratio=0.5)
+    made.begin_epoch(1, 10, generator(1))  # every layer has the largest width with probability 1
+    for weights in made.evaluation_mixing().weights:
+        assert torch.equal(weights["widths"][:, -1], torch.ones(5))
+    made.begin_epoch(10, 10, generator(10))
+    assert not torch.equal(made.evaluation_mixing().weights[0]["widths"][:, -1], torch.ones(5))
+
+
 # Sampled pairs --------------------------------------------------------------------------------------------------------
 
 
