@@ -135,6 +135,10 @@ def main():
     cells.to_csv(options.page.parent / CELLS, index=False)
     for method, width in mean_widths(searches).items():
         print(f"{method}: mean final width {width:.1f}")
+    for space, distinct in searches.groupby("panel", sort=False):
+        means = distinct.groupby("curve")["distinct_networks"].mean().sort_values()
+        print(f"{space}: mean number of distinct networks that a search prefers:")
+        print(", ".join(f"{method} {mean:.1f}" for method, mean in means.items()))
 
 
 if __name__ == "__main__":

@@ -403,6 +403,15 @@ class OneShotSpace(SearchSpace):
     def one_hot(self, arch: Architecture) -> dict[str, NDArray[np.float32]]:
         """Return the mixing weights that compute exactly this architecture."""
 
+    def encodings_of(self, networks: Sequence[str]) -> NDArray[np.int64]:
+        """Return how many architectures have each network, (N,), given N network identifiers.
+
+        An architecture that is drawn uniformly, or preferred by random mixing weights, has a network with a probability
+        in proportion to this number. By default, it is 1, as in benchmarks that trained every architecture. May raise
+        InvalidInputError if the space has no such network.
+        """
+        return np.ones(len(networks), np.int64)
+
     def is_mixed(self, place: Place) -> bool:
         """Return whether mixing weights reach a place of the supernet; by default, they reach all cells."""
         return place.kind == "cell"

@@ -1,6 +1,7 @@
 """Sub-spaces of NAS-Bench-101 that consist of choice blocks, such as the three spaces of NAS-Bench-1Shot1."""
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import combinations, product
@@ -220,8 +221,31 @@ class ChoiceBlockSpace(OneShotSpace):
 
     def enumerate_cells(self) -> tuple[NDArray[np.int64], Encodings]:
         """Return lowest numbers without loose ends and canonical encodings of all distinct cells, (C,) each."""
-        codes = np.concatenate([encodings(self.wirings[i], labels) for i, labels in self._labelled_wirings])
-        return lowest_numbers(self._live_numbers, canonicalise(codes))
+        return lowest_numbers(self._live_numbers, self._live_codes)
+
+    def encodings_of(self, networks: Sequence[str]) -> NDArray[np.int64]:
+        """Return how many architectures of the kind "loose_ends" have each cell, (N,), given N hashes.
+
+        Raises InvalidInputError if the space has no such cell.
+        """
+        known = self._encodings_of_network
+        if unknown := [network for network in networks if network not in known]:
+            raise InvalidInputError(f"{self.name} has no network '{unknown[0]}': give the hash of one of its cells")
+        return np.array([known[network] for network in networks], np.int64)
+
+    @cached_property
+    def _encodings_of_network(self) -> dict[str, int]:
+        """How many encodings each hash has: all parents and operations of dead blocks, and all isomorphic cells."""
+        wirings_of = Counter(map(canonical_wiring, self.wirings))
+        numbers = [
+            np.full(len(labels), wirings_of[self.wirings[i]] * N_OPERATIONS ** (self.n_blocks - labels.shape[1]))
+            for i, labels in self._labelled_wirings
+        ]
+        codes, place = np.unique(self._live_codes, return_inverse=True)
+        of_code = np.zeros(len(codes), np.int64)
+        np.add.at(of_code, place, np.concatenate(numbers))
+        of_cell = of_code[np.searchsorted(codes, self.enumerate_cells()[1])]
+        return dict(zip(self._number_of_network, of_cell.tolist(), strict=True))
 
     @property
     def definition(self) -> str:
@@ -237,6 +261,13 @@ class ChoiceBlockSpace(OneShotSpace):
     @property
     def _live_numbers(self) -> NDArray[np.int64]:
         return np.concatenate([self.numbers_of_live_labels(i, labels) for i, labels in self._labelled_wirings])
+
+    @property
+    def _live_codes(self) -> Encodings:
+        """The canonical encodings of the architectures in `_live_numbers`, in their order."""
+        return canonicalise(
+            np.concatenate([encodings(self.wirings[i], labels) for i, labels in self._labelled_wirings])
+        )
 
     @property
     def _labelled_wirings(self) -> Iterator[tuple[int, NDArray[np.int64]]]:

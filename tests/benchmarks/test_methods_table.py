@@ -56,6 +56,7 @@ def made_searches(space, *architectures):
                 "curve": "gdas",
                 "final_cell_hash": end.network_id,
                 "final_architecture": text,
+                "distinct_networks": 2,
                 "final": 0.1,
             }
             for text, end in zip(architectures, ends, strict=True)
@@ -91,7 +92,7 @@ def test_final_widths_are_means_over_layers_and_searches():
     assert methods_table.mean_widths(pandas.concat([ends, made_searches("s1", SMALL)])).to_dict() == {"gdas": 44.0}
 
 
-def test_a_section_is_replaced_and_values_of_all_files_are_kept(tmp_path, monkeypatch):
+def test_a_section_is_replaced_and_values_of_all_files_are_kept(tmp_path, monkeypatch, capsys):
     values = pandas.read_csv(methods_table.PAGE.parent / methods_table.VALUES)
     files = [tmp_path / f"{space}.csv" for space in ("s1", "nb201")]
     for file in files:
@@ -104,6 +105,7 @@ def test_a_section_is_replaced_and_values_of_all_files_are_kept(tmp_path, monkey
     (tmp_path / methods_table.VALUES).parent.mkdir()
     monkeypatch.setattr("sys.argv", ["methods_table.py", *map(str, files), "--page", str(page)])
     methods_table.main()
+    assert "s1: mean number of distinct networks that a search prefers:\ngdas 2.0\n" in capsys.readouterr().out
     lines = page.read_text(encoding="utf-8").splitlines()
     assert (lines[0], lines[-1]) == ("before", "after") and "old" not in lines
     darts = values.set_index(["curve", "panel"]).loc["darts"]

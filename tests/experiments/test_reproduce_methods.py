@@ -76,21 +76,29 @@ def test_measures_of_a_search():
     assert (none[FINAL], np.isnan(none[BEST])) == (0.3, True)
 
 
-def test_one_random_look_up_has_the_mean_regret_of_the_distinct_networks_of_a_space():
+@pytest.mark.parametrize("lookups", [1, 16])
+def test_random_sampling_draws_architectures_not_distinct_cells(lookups):
     table, space = load_table(), nb.search_space("s1")
-    rows, regrets = table.regrets("s1")
-    assert len(rows) == len(set(rows.tolist())) == space.count("unique") < len(space)
-    known = random_sampling(table, "s1", None, 1)
-    assert known.values.tolist() == regrets.tolist()
-    assert known.probabilities == pytest.approx(1 / len(rows))
-    assert (known.mean, known.std) == pytest.approx((regrets.mean(), regrets.std()), rel=1e-12)
-    assert table.mean_regret("s1") == pytest.approx(known.mean, rel=1e-12)
+    rows = table.rows(list(space))
+    assert len(set(rows.tolist())) == space.count("unique") < len(rows) == len(space)
+    test, validation = (np.array(table.regret(list(space), reference="s1", split=of)) for of in ("test", "validation"))
+    guide = test if lookups == 1 else validation
+    # Every architecture counts as a network of its own; the order of equal cells does not matter
+    order, places = np.argsort(guide, kind="stable"), np.arange(len(rows) + 1) / len(rows)
+    expected = float(test[order] @ -np.diff((1 - places) ** lookups))
+    known = random_sampling(table, space, None, lookups)
+    assert len(known.values) == space.count("unique")
+    assert known.mean == pytest.approx(expected, rel=1e-9 if lookups == 1 else 2e-3)  # cells can have equal errors
+    assert known.probabilities.sum() == pytest.approx(1, rel=1e-12)
+    if lookups == 1:
+        assert known.mean > table.mean_regret("s1") + 0.005
+        assert known.std == pytest.approx(test.std(), rel=1e-9)
 
 
 def test_random_sampling_has_the_expected_regret_of_the_best_of_several_draws():
     table = load_table("nb201")
     _, test = table.regrets("nb201", dataset="cifar10")
-    once = random_sampling(table, "nb201", "cifar10", 1)
+    once = random_sampling(table, nb.search_space("nb201"), "cifar10", 1)
     assert once.mean == pytest.approx(table.mean_regret("nb201", dataset="cifar10"), rel=1e-12)
     assert once.mean == pytest.approx(test.mean(), rel=1e-12)
     # E[min of k] = ∑ over sorted values of value × ((1 − i/n)^k − (1 − (i + 1)/n)^k), here by validation error
@@ -100,7 +108,7 @@ def test_random_sampling_has_the_expected_regret_of_the_best_of_several_draws():
     ranked = np.array([test_of[row] for row in rows[np.argsort(guide, kind="stable")]])
     places = np.arange(len(ranked) + 1) / len(ranked)
     expected = float(ranked @ -np.diff((1 - places) ** 16))
-    found = random_sampling(table, "nb201", "cifar10", 16)
+    found = random_sampling(table, nb.search_space("nb201"), "cifar10", 16)
     assert found.mean == pytest.approx(expected, rel=1e-3)  # here, equal validation errors have an order
     rng, of_row = np.random.default_rng(0), {row: (error, test_of[row]) for row, error in zip(rows, guide, strict=True)}
     pairs = np.array(list(of_row.values()))
@@ -153,12 +161,14 @@ def test_every_search_has_a_row_with_its_last_architecture(compared):
         last = run.lines[-1]
         assert (row.final, row.final_architecture) == (pytest.approx(last["test_regret"]), last["architecture"])
         assert row.best_seen == pytest.approx(measures(run.metrics)[BEST])
+        assert row.distinct_networks == len({line["cell_hash"] for line in run.lines})
         assert row.anytime == pytest.approx(run.metrics["test_regret"].mean())
         assert row.final_cell_hash == nb.Architecture.parse(last["architecture"]).network_id
         assert row.final_one_shot_validation_error == pytest.approx(last["one_shot_validation_error"])
         assert row.final_test_measured == last["test_measured"]
     names = ("architecture", "cell_hash", "test_measured", "one_shot_validation_error")
-    assert list(frame) == ["panel", "curve", "seed", *MEASURES, *(f"final_{name}" for name in names)]
+    columns = ["panel", "curve", "seed", *MEASURES, "distinct_networks", *(f"final_{name}" for name in names)]
+    assert list(frame) == columns
     assert set(frame["panel"]) == {"nb201"}
 
 
@@ -200,7 +210,7 @@ def test_a_table_without_validation_accuracies_has_no_best_seen_regrets(tmp_path
     assert "always the largest network" in [text.get_text() for text in drawn.legends[0].get_texts()]
     assert "no best-seen regrets" in drawn.caption
     with refuses(nb.OutOfDomainError, table.id, "validation", options=""):
-        random_sampling(table, space, "cifar10", 2)
+        random_sampling(table, nb.search_space(space), "cifar10", 2)
     preferred = {str(arch) for run in results.runs for arch in run.architectures}
     some = table.to_frame()
     some = some[some["architecture"].isin(preferred)].drop(columns=["trainable_parameters", "flops"])

@@ -2,11 +2,11 @@
 
 An architecture is *looked up* when its table values are read. A search of E epochs prefers E + 1 architectures, one
 after every epoch and one before the first. The *best-seen* architecture is the one among them with the lowest
-validation error in the table. Random sampling with E + 1 look-ups draws as many networks uniformly, with replacement,
-from the distinct networks of the space (the rows of the table), and takes the one with the lowest validation error. The
-distribution of its regret is computed from the table, not simulated; its mean with one look-up is the mean over the
-space. Random WS and SPOS draw encodings instead: on s1, s2 and s3, several encodings can have the same cell, so these
-methods draw some cells more often than others.
+validation error in the table. Random sampling with E + 1 look-ups draws as many architectures uniformly, with
+replacement, and takes the one with the lowest validation error. On s1, s2 and s3, several architectures can have the
+same cell, so some cells are drawn more often than others, as by random mixing weights or by Random WS. The distribution
+of its regret is computed from the table, not simulated. Its mean with one look-up therefore differs from the *mean over
+the space*, which counts every distinct network once.
 
 A table without validation accuracies, such as the bundled one of NATS-Bench's size space, has no best-seen regrets. On
 that space, always choosing the largest network is a second baseline (`Benchmark.has_largest_baseline`).
@@ -26,13 +26,15 @@ from nasbench1shot1.display.canvas import Canvas
 from nasbench1shot1.display.colours import BLACK, curve_styles
 from nasbench1shot1.display.curves import LEVEL_COLOUR, LEVEL_LOOK, Pooled, log_floor, pool_values
 from nasbench1shot1.display.style import AnyStyle, tone, tones
-from nasbench1shot1.evaluator import Baseline, mean_regret_of, scores_on_other_datasets
+from nasbench1shot1.evaluator import Baseline, scores_on_other_datasets
 from nasbench1shot1.experiments.comparison.rank_tests import SIGNIFICANT, Distribution, rank_tests
 from nasbench1shot1.experiments.reproduction.figures.parts import Panel
 from nasbench1shot1.experiments.reproduction.results.base import Found, Place, SearchResults, in_front
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.one_shot_search.captions import provenance, scale_text
 from nasbench1shot1.one_shot_search.regret_curve import MEAN_LABEL, MEAN_LOOK, baseline_of, other_regrets
+from nasbench1shot1.registry import one_shot_space
+from nasbench1shot1.space import OneShotSpace
 
 if TYPE_CHECKING:
     from nasbench1shot1.display import axes
@@ -57,15 +59,16 @@ def measures(frame: pandas.DataFrame) -> dict[str, float]:
     return {FINAL: float(regrets[-1]), BEST: best, ANYTIME: float(regrets.mean())}
 
 
-def random_sampling(table: "Table", space: str, dataset: str | None, lookups: int) -> Distribution:
+def random_sampling(table: "Table", space: OneShotSpace, dataset: str | None, lookups: int) -> Distribution:
     """Return the distribution of the test regret of a random search, as fractions.
 
     Args:
         table: the table that scores the search.
-        space: the space, from whose distinct networks with table values each look-up draws one with equal probability.
+        space: the space, from whose architectures each look-up draws one with equal probability; those without table
+            values are left out.
         dataset: the data set.
-        lookups: number of networks of the search, which returns the one with the lowest validation error; among several
-            with equal errors, each is equally probable.
+        lookups: number of architectures of the search, which returns the one with the lowest validation error; among
+            several with equal errors, each is equally probable.
 
     Raises OutOfDomainError if `lookups` is above 1 and the table has no validation accuracies.
     """
@@ -75,14 +78,17 @@ def random_sampling(table: "Table", space: str, dataset: str | None, lookups: in
         wanted.insert(0, (objective.validation_metric, objective.validation))
     known = []
     for metric, of in wanted:
-        rows, regrets = table.regrets(space, metric, of)
+        rows, regrets = table.regrets(space.name, metric, of)
         known.append(pandas.Series(regrets, index=rows))
-    networks = pandas.concat(known, axis=1, join="inner").to_numpy(np.float64)
-    _, places, counts = np.unique(networks[:, 0], return_inverse=True, return_counts=True)
+    networks = pandas.concat(known, axis=1, join="inner")
+    counts = space.encodings_of(table.hashes(networks.index.to_numpy()))
+    values = networks.to_numpy(np.float64)
+    _, places = np.unique(values[:, 0], return_inverse=True)
+    of_rank = np.bincount(places, counts)
     # Per rank of the validation error: a search returns this rank if no draw is better, but not all draws are worse
-    not_better = np.append(counts[::-1].cumsum()[::-1], 0) / len(networks)
-    of_rank = -np.diff(not_better**lookups)
-    return Distribution(networks[:, -1], (of_rank / counts)[places])
+    not_better = np.append(of_rank[::-1].cumsum()[::-1], 0) / counts.sum()
+    returned = -np.diff(not_better**lookups)
+    return Distribution(values[:, -1], (returned / of_rank)[places] * counts)
 
 
 class MethodTable(SearchResults):
@@ -118,12 +124,11 @@ class MethodTable(SearchResults):
         found = {}
         for panel, curves in self.by_panel:
             config = curves[0].runs[0].config
-            lookups = {FINAL: 1}
+            space, lookups = one_shot_space(config["space"]), {FINAL: 1}
             if any(frame["validation_regret"].notna().any() for frame in self._frames_of(curves)):
                 lookups[BEST] = len(self.frames[curves[0].place][0])
             found[panel.key] = {
-                name: random_sampling(self.table, config["space"], config["dataset"], number)
-                for name, number in lookups.items()
+                name: random_sampling(self.table, space, config["dataset"], number) for name, number in lookups.items()
             }
         return found
 
@@ -173,7 +178,8 @@ class MethodTable(SearchResults):
         sampled: dict[str, Any] = {"panel": panel.key, "curve": RANDOM, "seeds": 0}
         for name, of_random in self.baselines[panel.key].items():
             sampled |= {f"{name}_mean": of_random.mean, f"{name}_std": of_random.std}
-        sampled |= {f"final_{name}{suffix}": mean_regret_of(config["space"], name, self.table) for name in others}
+        space = one_shot_space(config["space"])
+        sampled |= {f"final_{name}{suffix}": random_sampling(self.table, space, name, 1).mean for name in others}
         if (known := self.largest.get(panel.key)) is None:
             return [sampled]
         largest, regret = known
@@ -191,8 +197,9 @@ class MethodTable(SearchResults):
     def searches(self) -> pandas.DataFrame:
         """A row for every search, scored on the table.
 
-        The columns are `panel`, `curve` and `seed`, the `MEASURES` as fractions, and, of the last epoch,
-        `final_architecture`, `final_cell_hash`, `final_test_measured` and `final_one_shot_validation_error`.
+        The columns are `panel`, `curve` and `seed`, the `MEASURES` as fractions, the number of different networks among
+        the preferred architectures (`distinct_networks`), and, of the last epoch, `final_architecture`,
+        `final_cell_hash`, `final_test_measured` and `final_one_shot_validation_error`.
         """
         rows = []
         for found in self.found:
@@ -200,7 +207,8 @@ class MethodTable(SearchResults):
             for run, frame in zip(found.runs, self.frames[found.place], strict=True):
                 names = ("architecture", "cell_hash", "test_measured", "one_shot_validation_error")
                 last = {f"final_{name}": frame[name].iloc[-1] for name in names}
-                rows.append({"panel": panel, "curve": curve, "seed": run.config["seed"], **measures(frame), **last})
+                row = {"panel": panel, "curve": curve, "seed": run.config["seed"], **measures(frame)}
+                rows.append({**row, "distinct_networks": frame["cell_hash"].nunique(), **last})
         return pandas.DataFrame(rows)
 
     @cached_property
@@ -246,10 +254,10 @@ class MethodTable(SearchResults):
     def drawn(self, style: AnyStyle | None, colours: Mapping[str, str]) -> "axes.Figure":
         """Return the picture: mean and band of the final regret, and of the best-seen one, for every method.
 
-        Methods are sorted by their mean final regret on the first space. Lines show random sampling with one look-up,
-        whose mean is the mean of the space, and with as many look-ups as a search, and the largest network where it is
-        a baseline. The axis of a space is logarithmic if a band exceeds `MOST_OF_MEAN` times the mean of the space.
-        Regrets of zero are then drawn at its left end.
+        Methods are sorted by their mean final regret on the first space. Lines show the mean over the space, random
+        sampling with as many look-ups as a search, and the largest network where it is a baseline. The axis of a space
+        is logarithmic if a band exceeds `MOST_OF_MEAN` times the mean of the space. Regrets of zero are then drawn at
+        its left end.
         """
         first = [found.curve.key for found in self.by_panel[0][1]]
         order = sorted(first, key=lambda key: float(self.samples[self.by_panel[0][0].key, key][FINAL].mean()))
@@ -297,8 +305,8 @@ class MethodTable(SearchResults):
             caption = self.caption(
                 (
                     "best seen: the architecture with the lowest validation error in the table among those preferred "
-                    "before the first and after each epoch; the mean and random sampling count every distinct network "
-                    "once"
+                    "before the first and after each epoch; the mean counts every distinct network once, and random "
+                    "sampling draws architectures"
                     if has_best
                     else "the table has no validation accuracies, so there are no best-seen regrets; the mean counts "
                     "every distinct network once"
