@@ -32,7 +32,7 @@ from nasbench1shot1.experiments.reproduction.figures.parts import Panel
 from nasbench1shot1.experiments.reproduction.results.base import Found, Place, SearchResults, in_front
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.one_shot_search.captions import provenance, scale_text
-from nasbench1shot1.one_shot_search.regret_curve import MEAN_LABEL, MEAN_LOOK, baseline_of, other_regrets
+from nasbench1shot1.one_shot_search.regret_curve import MEAN_LOOK, baseline_of, other_regrets
 from nasbench1shot1.registry import one_shot_space
 from nasbench1shot1.space import OneShotSpace
 
@@ -254,10 +254,9 @@ class MethodTable(SearchResults):
     def drawn(self, style: AnyStyle | None, colours: Mapping[str, str]) -> "axes.Figure":
         """Return the picture: mean and band of the final regret, and of the best-seen one, for every method.
 
-        Methods are sorted by their mean final regret on the first space. Lines show the mean over the space, random
-        sampling with as many look-ups as a search, and the largest network where it is a baseline. The axis of a space
-        is logarithmic if a band exceeds `MOST_OF_MEAN` times the mean of the space. Regrets of zero are then drawn at
-        its left end.
+        Methods are sorted by their mean final regret on the first space. Lines show random sampling with one look-up
+        and with as many as a search, and the largest network where it is a baseline. The axis of a space is logarithmic
+        if a band exceeds `MOST_OF_MEAN` times the mean of the space. Regrets of zero are then drawn at its left end.
         """
         first = [found.curve.key for found in self.by_panel[0][1]]
         order = sorted(first, key=lambda key: float(self.samples[self.by_panel[0][0].key, key][FINAL].mean()))
@@ -270,8 +269,7 @@ class MethodTable(SearchResults):
                 floor = floors[panel.key]
                 for found in curves:
                     self._draw_method(ax, found, order.index(found.curve.key), floor, colours)
-                if (mean := self.mean_regret(curves)) is not None:
-                    ax.axvline(100 * mean, **tones(MEAN_LOOK))
+                ax.axvline(100 * self.baselines[panel.key][FINAL].mean, **tones(MEAN_LOOK))
                 if (best_sampled := self.baselines[panel.key].get(BEST)) is not None:
                     ax.axvline(100 * best_sampled.mean, color=tone(BLACK), linestyle="--", linewidth=1)
                 if panel.key in self.largest:
@@ -293,11 +291,11 @@ class MethodTable(SearchResults):
             lookups = len(next(iter(self.frames.values()))[0])
             dots: dict[str, Any] = {"marker": "o", "color": LEVEL_COLOUR, "linestyle": ""}
             best: dict[str, Any] = {"best seen": {**dots, "markerfacecolor": "white"}}
-            sampled = {f"random sampling, {counted(lookups, 'look-up')}": {"color": BLACK, "linestyle": "--"}}
+            sampled = {f"{RANDOM}, {counted(lookups, 'look-up')}": {"color": BLACK, "linestyle": "--"}}
             if not has_best:
                 best, sampled = {}, {}
             levels = {largest.words: LEVEL_LOOK for largest, _ in self.largest.values()}
-            legend = {"after the last epoch": dots, **best, MEAN_LABEL: MEAN_LOOK, **sampled, **levels}
+            legend = {"after the last epoch": dots, **best, f"{RANDOM}, 1 look-up": MEAN_LOOK, **sampled, **levels}
             title = self.title(scale_text(configs).splitlines()[0], self.size_text)
             shown = [(floors[found.place[0]], pooled) for found in self.found for pooled in self._drawn(found)]
             is_floored = any(pooled.low[0] < floor for floor, pooled in shown)
@@ -305,11 +303,9 @@ class MethodTable(SearchResults):
             caption = self.caption(
                 (
                     "best seen: the architecture with the lowest validation error in the table among those preferred "
-                    "before the first and after each epoch; the mean counts every distinct network once, and random "
-                    "sampling draws architectures"
+                    "before the first and after each epoch"
                     if has_best
-                    else "the table has no validation accuracies, so there are no best-seen regrets; the mean counts "
-                    "every distinct network once"
+                    else "the table has no validation accuracies, so there are no best-seen regrets"
                 )
                 + ("; bands are cut at the left end" if is_floored else ""),
                 frames=self.all_frames,
