@@ -25,14 +25,14 @@ from nasbench1shot1.display.axes import label_log_axis
 from nasbench1shot1.display.canvas import Canvas
 from nasbench1shot1.display.colours import BLACK, curve_styles
 from nasbench1shot1.display.curves import LEVEL_COLOUR, LEVEL_LOOK, Pooled, log_floor, pool_values
-from nasbench1shot1.display.style import AnyStyle, tone, tones
+from nasbench1shot1.display.style import AnyStyle, tones
 from nasbench1shot1.evaluator import Baseline, scores_on_other_datasets
 from nasbench1shot1.experiments.comparison.rank_tests import SIGNIFICANT, Distribution, rank_tests
 from nasbench1shot1.experiments.reproduction.figures.parts import Panel
 from nasbench1shot1.experiments.reproduction.results.base import Found, Place, SearchResults, in_front
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.one_shot_search.captions import provenance, scale_text
-from nasbench1shot1.one_shot_search.regret_curve import MEAN_LOOK, baseline_of, other_regrets
+from nasbench1shot1.one_shot_search.regret_curve import baseline_of, other_regrets
 from nasbench1shot1.registry import one_shot_space
 from nasbench1shot1.space import OneShotSpace
 
@@ -44,6 +44,10 @@ Floats = NDArray[np.float64]
 FINAL, BEST, ANYTIME = MEASURES = ("final", "best_seen", "anytime")
 """Test regret of the last architecture, of the best-seen one, and the mean over all epochs of the preferred one."""
 RANDOM = "random sampling"
+RANDOM_LOOKS: Mapping[str, Mapping[str, Any]] = {
+    FINAL: {"color": BLACK, "linestyle": ":", "linewidth": 1.2},
+    BEST: {"color": BLACK, "linestyle": "--", "linewidth": 1},
+}
 MOST_OF_MEAN = 5.0
 """The axis is logarithmic if a band exceeds this multiple of the mean regret of the space."""
 
@@ -269,9 +273,8 @@ class MethodTable(SearchResults):
                 floor = floors[panel.key]
                 for found in curves:
                     self._draw_method(ax, found, order.index(found.curve.key), floor, colours)
-                ax.axvline(100 * self.baselines[panel.key][FINAL].mean, **tones(MEAN_LOOK))
-                if (best_sampled := self.baselines[panel.key].get(BEST)) is not None:
-                    ax.axvline(100 * best_sampled.mean, color=tone(BLACK), linestyle="--", linewidth=1)
+                for measure, of_random in self.baselines[panel.key].items():
+                    ax.axvline(100 * of_random.mean, **tones(RANDOM_LOOKS[measure]))
                 if panel.key in self.largest:
                     _, regret = self.largest[panel.key]
                     ax.axvline(100 * max(regret, floor), **tones(LEVEL_LOOK))
@@ -291,11 +294,12 @@ class MethodTable(SearchResults):
             lookups = len(next(iter(self.frames.values()))[0])
             dots: dict[str, Any] = {"marker": "o", "color": LEVEL_COLOUR, "linestyle": ""}
             best: dict[str, Any] = {"best seen": {**dots, "markerfacecolor": "white"}}
-            sampled = {f"{RANDOM}, {counted(lookups, 'look-up')}": {"color": BLACK, "linestyle": "--"}}
+            one, several = (f"{RANDOM}, {counted(number, 'look-up')}" for number in (1, lookups))
+            sampled = {several: RANDOM_LOOKS[BEST]}
             if not has_best:
                 best, sampled = {}, {}
             levels = {largest.words: LEVEL_LOOK for largest, _ in self.largest.values()}
-            legend = {"after the last epoch": dots, **best, f"{RANDOM}, 1 look-up": MEAN_LOOK, **sampled, **levels}
+            legend = {"after the last epoch": dots, **best, one: RANDOM_LOOKS[FINAL], **sampled, **levels}
             title = self.title(scale_text(configs).splitlines()[0], self.size_text)
             shown = [(floors[found.place[0]], pooled) for found in self.found for pooled in self._drawn(found)]
             is_floored = any(pooled.low[0] < floor for floor, pooled in shown)
