@@ -403,12 +403,12 @@ class OneShotSpace(SearchSpace):
     def one_hot(self, arch: Architecture) -> dict[str, NDArray[np.float32]]:
         """Return the mixing weights that compute exactly this architecture."""
 
-    def encodings_of(self, networks: Sequence[str]) -> NDArray[np.int64]:
-        """Return how many architectures have each network, (N,), given N network identifiers.
+    def count_architectures(self, networks: Sequence[str]) -> NDArray[np.int64]:
+        """Return how many architectures have each network, (N,), given N identifiers (`Architecture.network_id`).
 
-        An architecture that is drawn uniformly, or preferred by random mixing weights, has a network with a probability
-        in proportion to this number. By default, it is 1, as in benchmarks that trained every architecture. May raise
-        InvalidInputError if the space has no such network.
+        The probability that an architecture drawn uniformly has a given network is proportional to this number, as is
+        the probability that random mixing weights prefer one with this network. By default, all numbers are 1, as in
+        benchmarks that trained every architecture. May raise InvalidInputError if the space has no such network.
         """
         return np.ones(len(networks), np.int64)
 

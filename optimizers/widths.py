@@ -126,8 +126,8 @@ class WidthOptimizer(OneShotOptimizer):
     def fixed_widths(self, positions: Tensor) -> Mixing:
         """Return a pass with given widths, int64 (draws, layers): positions among the candidates.
 
-        One sample is an architecture, of which only its own channels are computed. The layers use several samples in
-        turn, which are not an architecture.
+        A single sample is an architecture, and only its channels are computed. Several samples are not an architecture:
+        the layers use them in turn.
         """
         from torch.nn.functional import one_hot
 
@@ -143,9 +143,9 @@ class WidthOptimizer(OneShotOptimizer):
         return preferred_within(self.constraint, super().architecture(), self.space, self.parameters)
 
     def evaluation_mixing(self) -> Mixing:
-        """Return the preferred architecture, or what a training pass would use if `evaluation_noise` is set.
+        """Return the preferred architecture or, with `evaluation_noise`, the mixing weights of a training pass.
 
-        In the warm-up, these are random widths, as in the published code.
+        In the warm-up, a training pass uses random widths, as in the published code.
         """
         return self.mixing() if self.evaluates_with_noise else Mixing(path=self.architecture())
 

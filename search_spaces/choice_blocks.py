@@ -223,28 +223,33 @@ class ChoiceBlockSpace(OneShotSpace):
         """Return lowest numbers without loose ends and canonical encodings of all distinct cells, (C,) each."""
         return lowest_numbers(self._live_numbers, self._live_codes)
 
-    def encodings_of(self, networks: Sequence[str]) -> NDArray[np.int64]:
+    def count_architectures(self, networks: Sequence[str]) -> NDArray[np.int64]:
         """Return how many architectures of the kind "loose_ends" have each cell, (N,), given N hashes.
 
         Raises InvalidInputError if the space has no such cell.
         """
-        known = self._encodings_of_network
+        known = self._architectures_per_network
         if unknown := [network for network in networks if network not in known]:
             raise InvalidInputError(f"{self.name} has no network '{unknown[0]}': give the hash of one of its cells")
         return np.array([known[network] for network in networks], np.int64)
 
     @cached_property
-    def _encodings_of_network(self) -> dict[str, int]:
-        """How many encodings each hash has: all parents and operations of dead blocks, and all isomorphic cells."""
-        wirings_of = Counter(map(canonical_wiring, self.wirings))
-        numbers = [
-            np.full(len(labels), wirings_of[self.wirings[i]] * N_OPERATIONS ** (self.n_blocks - labels.shape[1]))
+    def _architectures_per_network(self) -> dict[str, int]:
+        """The number of architectures by hash of their cell.
+
+        It counts all parents and operations of dead blocks, and all architectures whose live parts are isomorphic.
+        """
+        n_wirings = Counter(map(canonical_wiring, self.wirings))
+        counts = [
+            np.full(len(labels), n_wirings[self.wirings[i]] * N_OPERATIONS ** (self.n_blocks - labels.shape[1]))
             for i, labels in self._labelled_wirings
         ]
-        codes, place = np.unique(self._live_codes, return_inverse=True)
+        live_codes = self._live_codes
+        codes, places = np.unique(live_codes, return_inverse=True)
         of_code = np.zeros(len(codes), np.int64)
-        np.add.at(of_code, place, np.concatenate(numbers))
-        of_cell = of_code[np.searchsorted(codes, self.enumerate_cells()[1])]
+        np.add.at(of_code, places, np.concatenate(counts))
+        _, of_networks = lowest_numbers(self._live_numbers, live_codes)  # in the order of `distinct_cells`
+        of_cell = of_code[np.searchsorted(codes, of_networks)]
         return dict(zip(self._number_of_network, of_cell.tolist(), strict=True))
 
     @property

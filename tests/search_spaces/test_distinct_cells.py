@@ -47,24 +47,24 @@ def test_s1_agrees_with_hashing_every_encoding(s1_cells: DistinctCells) -> None:
     assert set(first) == set(of_every_encoding)
     assert list(first.values()) == s1_cells.indices.tolist()
     assert list(first) == hexadecimal(s1_cells.hashes)
-    assert space.encodings_of(list(first)).tolist() == [of_every_encoding.count(found) for found in first]
+    assert space.count_architectures(list(first)).tolist() == [of_every_encoding.count(found) for found in first]
 
 
 @pytest.mark.parametrize("name", ["s2", "s3"])
 def test_the_encodings_of_all_cells_are_the_whole_space(name: str) -> None:
     space = space_named(name)
     hashes = hexadecimal(space.distinct_cells.hashes)
-    counts = space.encodings_of(hashes)
+    counts = space.count_architectures(hashes)
     assert len(set(hashes)) == len(counts) and counts.min() >= 1 and counts.sum() == len(space)
     drawn = [space.sample(np.random.default_rng(seed)).network_id for seed in range(400)]
-    expected = counts @ counts / len(space)  # the mean over draws, which are larger cells' in proportion to their size
-    of_drawn = space.encodings_of(drawn)
+    expected = counts @ counts / len(space)  # a draw has a cell with probability count / len(space)
+    of_drawn = space.count_architectures(drawn)
     assert of_drawn.mean() == pytest.approx(expected, abs=4 * of_drawn.std() / 20)
 
 
 def test_only_cells_of_the_space_have_encodings() -> None:
     with pytest.raises(InvalidInputError, match="s1 has no network '0000'"):
-        space_named("s1").encodings_of(["0000"])
+        space_named("s1").count_architectures(["0000"])
 
 
 @pytest.mark.parametrize("n_parents", [(1, 2, 2), (1, 1, 2, 2), (1, 2, 1, 3)])

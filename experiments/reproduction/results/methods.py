@@ -3,10 +3,10 @@
 An architecture is *looked up* when its table values are read. A search of E epochs prefers E + 1 architectures, one
 after every epoch and one before the first. The *best-seen* architecture is the one among them with the lowest
 validation error in the table. Random sampling with E + 1 look-ups draws as many architectures uniformly, with
-replacement, and takes the one with the lowest validation error. On s1, s2 and s3, several architectures can have the
-same cell, so some cells are drawn more often than others, as by random mixing weights or by Random WS. The distribution
-of its regret is computed from the table, not simulated. Its mean with one look-up therefore differs from the *mean over
-the space*, which counts every distinct network once.
+replacement, and takes the one with the lowest validation error. The distribution of its regret is computed from the
+table, not simulated. On s1, s2 and s3, several architectures can have the same cell, so some cells are drawn more often
+than others, as by random mixing weights or by Random WS. With one look-up, the mean regret of random sampling therefore
+differs from the *mean over the space*, which counts every distinct network once.
 
 A table without validation accuracies, such as the bundled one of NATS-Bench's size space, has no best-seen regrets. On
 that space, always choosing the largest network is a second baseline (`Benchmark.has_largest_baseline`).
@@ -48,6 +48,7 @@ RANDOM_LOOKS: Mapping[str, Mapping[str, Any]] = {
     FINAL: {"color": BLACK, "linestyle": ":", "linewidth": 1.2},
     BEST: {"color": BLACK, "linestyle": "--", "linewidth": 1},
 }
+"""Properties of the lines of random sampling: with one look-up, and with as many as a search."""
 MOST_OF_MEAN = 5.0
 """The axis is logarithmic if a band exceeds this multiple of the mean regret of the space."""
 
@@ -85,7 +86,7 @@ def random_sampling(table: "Table", space: OneShotSpace, dataset: str | None, lo
         rows, regrets = table.regrets(space.name, metric, of)
         known.append(pandas.Series(regrets, index=rows))
     networks = pandas.concat(known, axis=1, join="inner")
-    counts = space.encodings_of(table.hashes(networks.index.to_numpy()))
+    counts = space.count_architectures(table.hashes(networks.index.to_numpy()))
     values = networks.to_numpy(np.float64)
     _, places = np.unique(values[:, 0], return_inverse=True)
     of_rank = np.bincount(places, counts)
@@ -201,7 +202,7 @@ class MethodTable(SearchResults):
     def searches(self) -> pandas.DataFrame:
         """A row for every search, scored on the table.
 
-        The columns are `panel`, `curve` and `seed`, the `MEASURES` as fractions, the number of different networks among
+        The columns are `panel`, `curve` and `seed`, the `MEASURES` as fractions, the number of distinct networks among
         the preferred architectures (`distinct_networks`), and, of the last epoch, `final_architecture`,
         `final_cell_hash`, `final_test_measured` and `final_one_shot_validation_error`.
         """
