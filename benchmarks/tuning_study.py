@@ -17,6 +17,7 @@ import pandas
 from scipy.stats import spearmanr, ttest_ind, wilcoxon
 
 import nasbench1shot1 as nb
+from nasbench1shot1.experiments.comparison.rank_tests import holm
 from nasbench1shot1.experiments.tuning.importance import importances
 from nasbench1shot1.experiments.tuning.trajectory import costs
 from nasbench1shot1.tuning.options import TUNERS
@@ -93,10 +94,17 @@ def sampling(space, table, seconds, groups):
     validation_regrets, test_regrets, counts = np.array(found).T
     print(f"  sampling: validation_regret {spread(validation_regrets)}; test_regret {spread(test_regrets)} %", end="; ")
     print(f"{counts.mean():.0f} architectures; mean of the space {100 * (test.max() - test.mean()):.2f} %")
-    for tuner, studies in groups.items():
-        own = [incumbents(study, costs, seconds)["test_regret"] for study in studies]
-        p = ttest_ind(own, test_regrets, equal_var=False).pvalue
-        print(f"  {TUNERS[tuner]} against sampling, test regret: Welch's t-test, p = {p:.2f}")
+    p_values = [
+        ttest_ind(
+            [incumbents(study, costs, seconds)["test_regret"] for study in studies], test_regrets, equal_var=False
+        ).pvalue
+        for studies in groups.values()
+    ]
+    for tuner, p, corrected in zip(groups, p_values, holm(np.array(p_values)), strict=True):
+        print(
+            f"  {TUNERS[tuner]} against sampling, test regret: Welch's t-test, p = {p:.3f}, "
+            f"{corrected:.3f} with Holm's correction"
+        )
 
 
 def describe(groups):

@@ -15,6 +15,18 @@ from nasbench1shot1.experiments.claims.verdicts import (
     combined,
 )
 
+Subject = Literal["counts of architectures", "values of a table", "black-box searches", "one-shot searches"]
+COUNTS: Subject = "counts of architectures"
+TABLE_VALUES: Subject = "values of a table"
+BLACK_BOX: Subject = "black-box searches"
+ONE_SHOT: Subject = "one-shot searches"
+SUBJECTS: Mapping[Subject, str] = {
+    COUNTS: "counts of architectures",
+    TABLE_VALUES: "values of a benchmark table",
+    BLACK_BOX: "black-box searches",
+    ONE_SHOT: "one-shot searches, their tuning and rankings, and proxy trainings",
+}
+"""What claims are about, and the words of the page."""
 Paper = Literal["NAS-Bench-1Shot1", "NAS-Bench-101", "NAS-Bench-201", "AA-NAS-Bench", "NATS-Bench"]
 PAPERS: Mapping[Paper, str] = {
     "NAS-Bench-1Shot1": "Zela, Siems and Hutter, ICLR 2020",
@@ -36,6 +48,7 @@ class Row:
         published: the published value in words; empty for an ordering.
         value: our value; None if there is no evidence.
         verdict: the verdict on this part.
+        disagrees: whether this part is only undecided because its evidence can confirm, but not refute.
         level: see `verdicts`.
         setting: the setting in words.
         n: number of runs, searches or architectures, in words: "7 of 10 seeds".
@@ -49,6 +62,7 @@ class Row:
     published: str = ""
     value: Interval | None = None
     verdict: Verdict
+    disagrees: bool = False
     level: Level = "below"
     setting: str = ""
     n: str = ""
@@ -86,6 +100,10 @@ class Evidence(Protocol):
     def command(self) -> str:
         """The command that makes the evidence at the paper's setting."""
 
+    @property
+    def subject(self) -> Subject:
+        """What the claim is about."""
+
     def rows(self, records: Records) -> Sequence[Row]:
         """Return a row for each part and setting; without evidence, one row for each part that states this."""
 
@@ -101,6 +119,7 @@ class Claim:
         statement: the claim in a sentence.
         evidence: what tests it.
         note: what readers must know to judge the verdict.
+        earlier_release: whether the paper's values come from an earlier release of the benchmark than the table's.
     """
 
     key: str
@@ -109,6 +128,7 @@ class Claim:
     statement: str
     evidence: Evidence
     note: str = ""
+    earlier_release: bool = False
 
 
 @dataclass(frozen=True)
@@ -148,11 +168,13 @@ class Missing:
         needs: what is needed, in a sentence.
         command: the command that makes it.
         parts: what would be compared.
+        subject: what the claim is about.
     """
 
     needs: str
     command: str
     parts: Sequence[str] = field(default=("all",))
+    subject: Subject = TABLE_VALUES
 
     @property
     def how(self) -> str:

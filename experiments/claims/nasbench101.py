@@ -3,7 +3,7 @@
 from functools import partial
 from typing import Any
 
-from nasbench1shot1.experiments.claims.claim import Claim, Missing
+from nasbench1shot1.experiments.claims.claim import COUNTS, Claim, Missing
 from nasbench1shot1.experiments.claims.runs import Ordering, pairs
 from nasbench1shot1.experiments.claims.tables import TableTest, costs, counts, replacements, steps
 
@@ -25,6 +25,7 @@ CLAIMS = (
         "The encoding has about 510 million points: 2^21 matrices times 3^5 labels.",
         TableTest(
             compute=partial(counts, {"nb101": 509_607_936}, "loose_ends", "all"),
+            subject=COUNTS,
             command="nb1shot1 space nb101",
             how="All matrices and labels are counted.",
         ),
@@ -35,6 +36,7 @@ CLAIMS = (
         "NAS-Bench-Mini, the cells of at most six vertices, has 64.5 thousand distinct cells.",
         TableTest(
             compute=partial(counts, {"nb101-mini": 64_500}, "unique", tolerance=50),
+            subject=COUNTS,
             command="nb1shot1 space nb101-mini",
             how="The cells are enumerated; the paper rounds to hundreds.",
         ),

@@ -3,7 +3,7 @@
 from functools import partial
 from typing import Any
 
-from nasbench1shot1.experiments.claims.claim import Claim
+from nasbench1shot1.experiments.claims.claim import COUNTS, Claim
 from nasbench1shot1.experiments.claims.runs import Ordering, pairs
 from nasbench1shot1.experiments.claims.tables import (
     FALL_AMONG_BEST,
@@ -40,6 +40,7 @@ CLAIMS = (
         "The size space has 32,768 architectures.",
         TableTest(
             compute=partial(counts, {"nats-size": 32_768}, "all"),
+            subject=COUNTS,
             command="nb1shot1 space nats-size",
             how="The architectures are enumerated.",
         ),

@@ -6,15 +6,17 @@ from collections.abc import Iterator, Sequence
 from rich.console import Console
 from rich.table import Table as Screen
 
-from nasbench1shot1.experiments.claims.claim import PAPERS, Result, Row
+from nasbench1shot1.experiments.claims.claim import ONE_SHOT, PAPERS, SUBJECTS, Result, Row
 from nasbench1shot1.experiments.claims.verdicts import (
     FEWEST_SEARCHES,
     FEWEST_SEEDS,
+    NOT_REPRODUCED,
     REPRODUCED,
+    UNDECIDED,
     VERDICTS,
 )
 from nasbench1shot1.ground.intervals import FEWEST_FOR_INTERVAL
-from nasbench1shot1.ground.text import counted, print_table
+from nasbench1shot1.ground.text import counted, markdown_table, print_table
 
 INTRODUCTION = f"""\
 # Published claims and verdicts
@@ -54,7 +56,8 @@ The tables below have a row for each part of a claim and each setting. The rules
 - *Intervals.* A mean over seeds or searches has Student's t interval, and a difference between two such means Welch's t
   interval. Values over architectures have percentile bootstrap intervals unless stated otherwise. With fewer than
   {FEWEST_FOR_INTERVAL} seeds or searches, the tables show a range instead, which neither confirms nor refutes a claim.
-  Intervals are not corrected for the number of comparisons. See [how often they are right](compare.md#lines-and-bands).
+  Intervals are not corrected for the number of comparisons, and one refuted part refutes a claim. The more parts a
+  claim has, the more easily chance refutes it. See [how often intervals are right](compare.md#lines-and-bands).
 - *If a part has several rows*, the row whose setting is closest to the paper's decides. Of equally close rows, the
   first one without predicted values decides, or else the first one.
 - **The size of a run limits what it can show.** One-shot searches with fewer than {FEWEST_SEEDS} seeds, and black-box
@@ -83,6 +86,8 @@ def as_markdown(results: Sequence[Result]) -> str:
 def _summary(results: Sequence[Result]) -> Iterator[str]:
     yield "## Summary\n"
     yield f"{_counts(results)}\n"
+    yield from _by_subject(results)
+    yield from _limits(results)
     yield "| claim | source | verdict |"
     yield "|---|---|---|"
     for result in results:
@@ -96,6 +101,57 @@ def _counts(results: Sequence[Result]) -> str:
     found = Counter(result.verdict for result in results)
     parts = [f"{verdict} {found[verdict]}" for verdict in VERDICTS if found[verdict]]
     return f"{counted(len(results), 'claim')}. Verdicts: {', '.join(parts)}."
+
+
+def _by_subject(results: Sequence[Result]) -> Iterator[str]:
+    """Yield a table of how many claims have each verdict, by what they are about."""
+    found = Counter((result.claim.evidence.subject, result.verdict) for result in results)
+    rows = [(words, *(str(found[subject, verdict]) for verdict in VERDICTS)) for subject, words in SUBJECTS.items()]
+    yield markdown_table(("claims about", *VERDICTS), rows, range(1, 1 + len(VERDICTS)))
+
+
+def _limits(results: Sequence[Result]) -> Iterator[str]:
+    """Yield what readers must know before they cite numbers of verdicts."""
+    decided = {result.verdict for result in results if result.claim.evidence.subject == ONE_SHOT}
+    if not decided & {REPRODUCED, NOT_REPRODUCED}:
+        yield "- **No claim about one-shot searches is reproduced or refuted yet.**"
+    refuted = [result for result in results if result.verdict == NOT_REPRODUCED]
+    of_release = [result for result in refuted if result.claim.earlier_release]
+    if of_release:
+        yield (
+            f'- Of the {counted(len(refuted), "claim")} with the verdict "{NOT_REPRODUCED}", {len(of_release)} compare '
+            f"a paper with a later release of its benchmark ({_links(of_release)}). They do not show that the paper is "
+            "wrong about its own release."
+        )
+    for part, equal in _equal_refutations(refuted).items():
+        yield f"- The same number refutes {_links(equal)} ({part})."
+    confirming = [result for result in results if _is_only_confirming(result)]
+    if confirming:
+        yield (
+            f"- {counted(len(confirming), 'claim')} would be refuted if {'its' if len(confirming) == 1 else 'their'} "
+            f'evidence could [refute anything](#what-the-verdicts-mean), but count as "{UNDECIDED}": '
+            f"{_links(confirming)}."
+        )
+    yield ""
+
+
+def _is_only_confirming(result: Result) -> bool:
+    return result.verdict == UNDECIDED and any(row.disagrees for row in result.decisive)
+
+
+def _equal_refutations(refuted: Sequence[Result]) -> dict[str, list[Result]]:
+    """Return the claims whose only refuted part is equal, by this part in words."""
+    found: dict[str, list[Result]] = {}
+    for result in refuted:
+        rows = [row for row in result.decisive if row.verdict == NOT_REPRODUCED]
+        if len(rows) == 1:
+            words = f"{rows[0].part}: {rows[0].published} in the paper, {rows[0].value_text} here"
+            found.setdefault(words, []).append(result)
+    return {words: claims for words, claims in found.items() if len(claims) > 1}
+
+
+def _links(results: Sequence[Result]) -> str:
+    return ", ".join(f"[{result.claim.key}](#{result.claim.key})" for result in results)
 
 
 def _sections(results: Sequence[Result]) -> Iterator[str]:

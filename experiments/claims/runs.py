@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from math import isnan, sqrt
 from typing import Any, Literal, NamedTuple
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.black_box_search.record import BlackBoxStudy
-from nasbench1shot1.experiments.claims.claim import MEASURED, PREDICTED, Row
+from nasbench1shot1.experiments.claims.claim import BLACK_BOX, MEASURED, ONE_SHOT, PREDICTED, Row, Subject
 from nasbench1shot1.experiments.claims.evidence import Records, Setting, has_options, planned_seeds
 from nasbench1shot1.experiments.claims.measures import Lines, Measure, final_lines, regret, regret_on
 from nasbench1shot1.experiments.claims.verdicts import (
@@ -25,6 +25,7 @@ from nasbench1shot1.experiments.claims.verdicts import (
     Level,
     Strength,
     Verdict,
+    decided,
     difference_of,
     mean_of,
     of_number,
@@ -121,6 +122,11 @@ class RunTest(ABC):
     any_length: bool = False
     command: str
     how: str = ""
+
+    @property
+    def subject(self) -> Subject:
+        """What the claim is about: the kind of the runs of the first figure."""
+        return BLACK_BOX if FIGURES[self.figures[0]].runs == "black-box" else ONE_SHOT
 
     @abstractmethod
     def places(self) -> Mapping[str, tuple[Place, ...]]:
@@ -288,8 +294,8 @@ class Ordering(RunTest):
     def row(self, part: str, groups: Sequence[Group]) -> Row:
         """Return how much lower the regret of the better curve is, in percentage points."""
         strength, difference = self.strength(groups), difference_of(groups[0].values, groups[1].values)
-        verdict, described = of_ordering(difference, strength), self.described(groups, strength)
-        return Row(part=part, published=POSITIVE, value=difference, verdict=verdict, digits=3, **described)
+        verdict, described = decided(partial(of_ordering, difference), strength), self.described(groups, strength)
+        return Row(part=part, published=POSITIVE, value=difference, digits=3, **verdict, **described)
 
 
 def title_of(panel: str) -> str:
@@ -298,7 +304,15 @@ def title_of(panel: str) -> str:
 
 
 class Published(NamedTuple):
-    """A published mean and standard deviation of a curve, in percent."""
+    """A published mean and standard deviation of a curve, in percent.
+
+    Attributes:
+        panel, curve: the curve.
+        words: what is compared, in a few words.
+        measure: the measure.
+        mean, deviation: the printed numbers; the deviation is NaN if it is not printed.
+        offset: what to subtract from a printed regret, because its reference differs from ours.
+    """
 
     panel: str
     curve: str
@@ -306,6 +320,7 @@ class Published(NamedTuple):
     measure: Measure
     mean: float
     deviation: float
+    offset: float = 0.0
 
     @property
     def part(self) -> str:
@@ -313,11 +328,17 @@ class Published(NamedTuple):
         return f"{name_of(self.curve)}, {self.words}"
 
     @property
+    def converted(self) -> float:
+        """The mean against our reference."""
+        return self.mean - self.offset
+
+    @property
     def text(self) -> str:
-        """Mean and standard deviation, if it is printed."""
+        """Mean and standard deviation, if it is printed, and the converted mean, if the references differ."""
         if isnan(self.deviation):
             return str(self.mean)
-        return f"{self.mean:.2f} ± {self.deviation:.2f}" if self.mean > 10 else f"{self.mean} ± {self.deviation}"
+        text = f"{self.mean:.2f} ± {self.deviation:.2f}" if self.mean > 10 else f"{self.mean} ± {self.deviation}"
+        return f"{text}; converted: {self.converted:.3f}" if self.offset else text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -353,9 +374,9 @@ class Mean(RunTest):
         """Return our mean."""
         mean, strength, value = self._mean(part), self.strength(groups), mean_of(groups[0].values)
         error = 0.0 if isnan(mean.deviation) else mean.deviation / sqrt(self.published_runs)
-        verdict = of_number(value, mean.mean, 0.5 * 10**-self.digits, strength, error)
-        described = self.described(groups, strength)
-        return Row(part=part, published=mean.text, value=value, verdict=verdict, digits=self.digits, **described)
+        rule = partial(of_number, value, mean.converted, 0.5 * 10**-self.digits, error=error)
+        verdict, described = decided(rule, strength), self.described(groups, strength)
+        return Row(part=part, published=mean.text, value=value, digits=self.digits, **verdict, **described)
 
 
 @dataclass(frozen=True, kw_only=True)

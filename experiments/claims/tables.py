@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nasbench1shot1.experiments.claims.claim import MEASURED, Row
+from nasbench1shot1.experiments.claims.claim import MEASURED, TABLE_VALUES, Row, Subject
 from nasbench1shot1.experiments.claims.evidence import Records
 from nasbench1shot1.experiments.claims.verdicts import (
     NORMAL,
@@ -18,6 +18,7 @@ from nasbench1shot1.experiments.claims.verdicts import (
     Interval,
     Level,
     Strength,
+    decided,
     of_number,
     of_ordering,
 )
@@ -53,11 +54,13 @@ class TableTest:
         compute: returns the rows.
         command: the command that prints the values.
         how: how the claim is tested.
+        subject: what the claim is about.
     """
 
     compute: Callable[[], Sequence[Row]]
     command: str
     how: str = ""
+    subject: Subject = TABLE_VALUES
 
     def rows(self, records: Records) -> Sequence[Row]:
         """Return the rows; see `claim.Evidence`."""
@@ -315,10 +318,10 @@ def replacements(published: Mapping[tuple[str, str], float]) -> Sequence[Row]:
         change, error = 100 * float(own["accuracy_change"]), 100 * float(own["accuracy_error"])
         value, n = Interval(change, change - NORMAL * error, change + NORMAL * error), int(own["replacements"])
         strength = Strength("sample", n, 1)
-        verdict = of_number(value, number, 0.005, strength)
+        verdict = decided(partial(of_number, value, number, 0.005), strength)
         shown = _shown(table, f"sample of {len(table):,} cells", n, "sample", "pairs")
         names = " replaced by ".join(_OPERATIONS[name] for name in pair)
-        rows.append(Row(part=names, published=f"{number:g}", value=value, verdict=verdict, digits=2, **shown))
+        rows.append(Row(part=names, published=f"{number:g}", value=value, digits=2, **verdict, **shown))
     return rows
 
 
@@ -342,9 +345,9 @@ def steps(measure: str, better: Mapping[int, Sequence[int]]) -> Sequence[Row]:
         cells = [int(own["cells"][of]) for of in (one, other)]
         value = Interval(gap, gap - error, gap + error)
         shown = _shown(table, f"sample of {len(table):,} cells", cells, "sample", "cells")
-        verdict = of_ordering(value, Strength("sample", min(cells), FEWEST_CELLS))
+        verdict = decided(partial(of_ordering, value), Strength("sample", min(cells), FEWEST_CELLS))
         part = f"{measure} {one} better than {measure} {other}"
-        rows.append(Row(part=part, published="> 0", value=value, verdict=verdict, digits=2, **shown))
+        rows.append(Row(part=part, published="> 0", value=value, digits=2, **verdict, **shown))
     return rows
 
 
@@ -361,8 +364,8 @@ def costs() -> Sequence[Row]:
     for a, b in ((names[0], names[1]), (names[0], names[2]), (names[1], names[2])):
         value, n = correlation(_ranks(columns[a]), _ranks(columns[b])), len(table)
         shown = _shown(table, f"sample of {n:,} cells", n, "sample", "cells")
-        verdict = of_ordering(value, Strength("sample", n, 1))
-        rows.append(Row(part=f"{a} and {b}", published="> 0", value=value, verdict=verdict, digits=3, **shown))
+        verdict = decided(partial(of_ordering, value), Strength("sample", n, 1))
+        rows.append(Row(part=f"{a} and {b}", published="> 0", value=value, digits=3, **verdict, **shown))
     return rows
 
 

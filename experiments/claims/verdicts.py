@@ -15,9 +15,9 @@ runs observed single trainings, can also confirm, but not refute.
 """
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,6 +93,11 @@ class Strength:
         """Whether the evidence can refute an ordering."""
         return self.confirms and self.level != "sample" and not self.only_confirms
 
+    @property
+    def unlimited(self) -> "Strength":
+        """The strength of equal evidence that could also refute."""
+        return replace(self, level="paper" if self.level == "sample" else self.level, only_confirms=False)
+
 
 # Rules ----------------------------------------------------------------------------------------------------------------
 
@@ -160,6 +165,17 @@ def of_share(hits: int, strength: Strength) -> Verdict:
         return UNDECIDED
     share = share_of(hits, strength.n)
     return of_ordering(Interval(share.value - 0.5, share.low - 0.5, share.high - 0.5), strength)
+
+
+def decided(rule: Callable[[Strength], Verdict], strength: Strength) -> dict[str, Any]:
+    """Return two fields of a row: the verdict, and whether the part disagrees with evidence that can only confirm it.
+
+    Args:
+        rule: returns the verdict by strength.
+        strength: what the evidence can decide.
+    """
+    verdict = rule(strength)
+    return {"verdict": verdict, "disagrees": verdict == UNDECIDED and rule(strength.unlimited) == NOT_REPRODUCED}
 
 
 def combined(parts: Sequence[Verdict]) -> Verdict:

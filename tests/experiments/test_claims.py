@@ -18,9 +18,18 @@ from refusals import exits, refuses
 from rich.console import Console
 
 from nasbench1shot1.cli import COMMANDS, main
-from nasbench1shot1.experiments.claims import catalogue, evidence, measures, verdicts
+from nasbench1shot1.experiments.claims import catalogue, evidence, measures, nasbench_1shot1, page, verdicts
 from nasbench1shot1.experiments.claims.catalogue import CLAIMS, judged, selected
-from nasbench1shot1.experiments.claims.claim import PAPERS, Claim, Result, Row
+from nasbench1shot1.experiments.claims.claim import (
+    BLACK_BOX,
+    COUNTS,
+    ONE_SHOT,
+    PAPERS,
+    SUBJECTS,
+    Claim,
+    Result,
+    Row,
+)
 from nasbench1shot1.experiments.claims.evidence import Records
 from nasbench1shot1.experiments.claims.further_runs import CorrelationRange
 from nasbench1shot1.experiments.claims.runs import Group, RunTest
@@ -36,6 +45,7 @@ from nasbench1shot1.experiments.claims.verdicts import (
 from nasbench1shot1.experiments.reproduction.figures.catalogue import FIGURES
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError
 from nasbench1shot1.nasbench201.benchmark import BENCHMARK as NASBENCH201
+from nasbench1shot1.tables.table import load_table
 
 SHIPPED = CHECKOUT / "docs" / "records"
 ABOVE, AROUND, BELOW = Interval(2.0, 1.0, 3.0), Interval(0.5, -0.5, 1.5), Interval(-2.0, -3.0, -1.0)
@@ -335,6 +345,35 @@ def test_folders_of_figures_are_read_like_files(made):
         assert [row.n for row in found.rows] == ["10 seeds", "9 seeds", "10 seeds", "10 seeds"]
 
 
+@pytest.mark.parametrize(("regret", "verdict"), [(0.804, REPRODUCED), (1.155, NOT_REPRODUCED)])
+def test_published_regrets_are_converted_to_the_reference_of_the_table(made, regret, verdict):
+    """The lowest test errors of s1 are 0.0545 in one training and 0.0580 on average: 0.351 points apart."""
+    write_records(made / "any.tar.xz", "figure2", {"s1/gdas": [regret] * 10})
+    row = next(row for row in result(made, "1shot1-table2-default").rows if row.part == "GDAS, s1")
+    assert (row.published, row.verdict) == ("1.155 ± 0.0; converted: 0.804", verdict)
+
+
+def test_the_reference_of_the_conversion_is_that_of_the_bundled_table():
+    for space, error in nasbench_1shot1.LOWEST_MEAN.items():
+        best = load_table().best(space, split="test")[1]
+        assert 1 - best.test_accuracy == pytest.approx(error, abs=1e-12) and best.is_measured("test_accuracy")
+
+
+def test_evidence_that_only_confirms_states_that_a_part_disagrees(made):
+    refuted = verdicts.decided(lambda of: verdicts.of_ordering(BELOW, of), Strength("paper", 500, 100))
+    assert refuted == {"verdict": NOT_REPRODUCED, "disagrees": False}
+    for limited, value, disagrees in [
+        (Strength("paper", 500, 100, only_confirms=True), BELOW, True),
+        (Strength("sample", 500, 100), BELOW, True),
+        (Strength("sample", 500, 100), AROUND, False),
+        (Strength("below", 500, 100), BELOW, False),
+        (Strength("paper", 500, 100, predicted=True), BELOW, False),
+        (Strength("paper", 50, 100, only_confirms=True), BELOW, False),
+    ]:
+        found = verdicts.decided(lambda of, value=value: verdicts.of_ordering(value, of), limited)
+        assert found == {"verdict": UNDECIDED, "disagrees": disagrees}
+
+
 # Bad input ------------------------------------------------------------------------------------------------------------
 
 
@@ -432,6 +471,46 @@ def test_the_shipped_records_give_the_published_page(tmp_path, capsys, monkeypat
     assert all(key in shown for key in CLAIMS)
     assert sum(line.startswith("│") for line in shown.splitlines()) == len(CLAIMS)  # each claim is on one line
     assert "…" not in shown
+
+
+def test_the_summary_states_what_verdicts_rest_on():
+    def made_result(key, verdict, disagrees=False, published="46.77"):
+        row = Row(part="test", published=published, value=ABOVE, verdict=verdict, disagrees=disagrees)
+        return Result(CLAIMS[key], [row])
+
+    results = [
+        made_result("201-cells", REPRODUCED),
+        made_result("201-optimal", NOT_REPRODUCED),
+        made_result("aa-optimal", NOT_REPRODUCED),
+        made_result("201-resnet", NOT_REPRODUCED, published="90.83"),
+        made_result("201-table5-bohb", UNDECIDED, disagrees=True),
+        made_result("201-gdas", UNDECIDED),
+    ]
+    text = page.as_markdown(results).partition("## Summary")[2]
+    assert "| counts of architectures | 1 | 0 | 0 | 0 |" in text
+    assert "| values of a benchmark table | 0 | 3 | 0 | 0 |" in text
+    assert "No claim about one-shot searches is reproduced or refuted" in text
+    assert 'Of the 3 claims with the verdict "not reproduced", 3 compare' in text
+    assert "The same number refutes [201-optimal](#201-optimal), [aa-optimal](#aa-optimal) (test: 46.77" in text
+    assert "- 1 claim would be refuted" in text and '"undecided at this scale": [201-table5-bohb]' in text
+    results[-1] = made_result("201-gdas", NOT_REPRODUCED)
+    assert "No claim about one-shot searches" not in page.as_markdown(results)
+
+
+def test_every_claim_has_a_subject():
+    subjects = {key: claim.evidence.subject for key, claim in CLAIMS.items()}
+    assert set(subjects.values()) == set(SUBJECTS)
+    assert {key for key, subject in subjects.items() if subject == COUNTS} == {
+        "1shot1-count-loose-ends",
+        "1shot1-count-no-loose-ends",
+        "1shot1-count-distinct",
+        "101-encodings",
+        "101-mini",
+        "201-cells",
+        "aa-cells",
+        "nats-sizes",
+    }
+    assert subjects["201-ranking"] == BLACK_BOX and subjects["1shot1-figure5-tuning"] == ONE_SHOT
 
 
 def test_shipped_records_are_small():
