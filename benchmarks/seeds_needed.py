@@ -12,13 +12,13 @@ levels of the pages.
 import argparse
 import math
 import textwrap
+from itertools import count
 from pathlib import Path
 
 import pandas
 from page_section import replace_section
 from scipy.optimize import brentq
 from scipy.stats import nct, t
-from statsmodels.stats.power import TTestIndPower
 
 NAME = "seeds"
 PAGE = Path(__file__).parents[1] / "docs" / "scales.md"
@@ -51,24 +51,32 @@ def deviations(docs):
     return 100 * frame.set_index(["panel", "scale", "curve"])["std"].unstack()
 
 
+def power(effect, seeds, level=LEVEL):
+    """Return the probability with which Student's two-sided t-test of two means detects a difference.
+
+    The probability of a significant difference in the wrong direction is negligible, and left out. At low levels, the
+    power of statsmodels 0.15 is wrong.
+
+    Args:
+        effect: the difference in units of the standard deviation of each of the two methods.
+        seeds: seeds of each method.
+        level: level of the test.
+    """
+    freedom = 2 * (seeds - 1)
+    return nct.sf(t.ppf(1 - level / 2, freedom), freedom, effect * math.sqrt(seeds / 2))
+
+
 def detected(deviation, seeds=SEEDS, level=LEVEL):
     """Return the smallest difference of two means that the test detects with a probability of `POWER`.
 
-    The probability of a significant difference in the wrong direction is negligible, and left out.
-
-    Args:
-        deviation: the standard deviation of each of the two methods.
-        seeds: seeds of each method.
-        level: level of the two-sided test.
+    `deviation` is the standard deviation of each of the two methods; the other arguments are those of `power`.
     """
-    freedom = 2 * (seeds - 1)
-    limit = t.ppf(1 - level / 2, freedom)
-    return float(deviation * brentq(lambda effect: nct.sf(limit, freedom, effect * math.sqrt(seeds / 2)) - POWER, 0, 5))
+    return float(deviation * brentq(lambda effect: power(effect, seeds, level) - POWER, 0, 5))
 
 
 def needed(deviation, difference=DIFFERENCE, level=LEVEL):
     """Return the number of seeds of each of two methods with which the test detects a difference of their means."""
-    return math.ceil(TTestIndPower().solve_power(effect_size=difference / deviation, alpha=level, power=POWER))
+    return next(seeds for seeds in count(2) if power(difference / deviation, seeds, level) >= POWER)
 
 
 def section(found):

@@ -49,8 +49,8 @@ RANDOM_LOOKS: Mapping[str, Mapping[str, Any]] = {
     BEST: {"color": BLACK, "linestyle": "--", "linewidth": 1},
 }
 """Properties of the lines of random sampling: with one look-up, and with as many as a search."""
-MOST_OF_MEAN = 5.0
-"""The axis is logarithmic if a band exceeds this multiple of the mean regret of the space."""
+MOST_OF_RANDOM = 5.0
+"""The axis is logarithmic if a band exceeds this multiple of the mean regret of random architectures."""
 
 
 def measures(frame: pandas.DataFrame) -> dict[str, float]:
@@ -250,9 +250,10 @@ class MethodTable(SearchResults):
         for (panel, measure), own in self.rank_tests.groupby(["panel", "measure"], sort=False):
             differ = int((own["p_holm"] < SIGNIFICANT).sum())
             words = {FINAL: "final", BEST: "best-seen", ANYTIME: "anytime"}[str(measure)]
+            tests = "Mann–Whitney and exact tests" if RANDOM in own["second"].to_numpy() else "Mann–Whitney"
             found.append(
                 f"{panel}: {words} regrets differ in {differ} of {counted(len(own), 'pair')} "
-                f"(Mann–Whitney, Holm, p < {SIGNIFICANT})"
+                f"({tests}, Holm, p < {SIGNIFICANT})"
             )
         return found
 
@@ -261,13 +262,14 @@ class MethodTable(SearchResults):
 
         Methods are sorted by their mean final regret on the first space. Lines show random sampling with one look-up
         and with as many as a search, and the largest network where it is a baseline. The axis of a space is logarithmic
-        if a band exceeds `MOST_OF_MEAN` times the mean of the space. Regrets of zero are then drawn at its left end.
+        if a band exceeds `MOST_OF_RANDOM` times the mean of random architectures. Regrets of zero are then drawn at its
+        left end.
         """
         first = [found.curve.key for found in self.by_panel[0][1]]
         order = sorted(first, key=lambda key: float(self.samples[self.by_panel[0][0].key, key][FINAL].mean()))
         order += [f.curve.key for _, curves in self.by_panel for f in curves if f.curve.key not in order]
         order, columns = list(dict.fromkeys(order)), len(self.by_panel)
-        floors = {panel.key: self._log_floor(curves) for panel, curves in self.by_panel}
+        floors = {panel.key: self._log_floor(panel, curves) for panel, curves in self.by_panel}
         height = 0.8 + 0.24 * len(order)
         with Canvas(1, columns, panel=(max(3.0, 7 / columns), height), style=style, sharey=True) as canvas:
             for ax, (panel, curves) in zip(canvas.axes, self.by_panel, strict=True):
@@ -333,14 +335,14 @@ class MethodTable(SearchResults):
         """Return the final regret of a method, and the best-seen one if the table has validation accuracies."""
         return [self.pooled[found.place][name] for name in (FINAL, BEST) if name in self.baselines[found.place[0]]]
 
-    def _log_floor(self, curves: Sequence[Found]) -> float:
+    def _log_floor(self, panel: Panel, curves: Sequence[Found]) -> float:
         """Return the left end of the axis as a fraction if it must be logarithmic, 0 if it is linear.
 
         On a linear axis, one disconnected cell of NAS-Bench-201 (regret: 84 %) would squeeze all others to the left.
         """
         drawn = [pooled for found in curves for pooled in self._drawn(found)]
-        highest, mean = max(float(pooled.high[0]) for pooled in drawn), self.mean_regret(curves)
-        return log_floor(drawn) if mean is not None and highest > MOST_OF_MEAN * mean else 0.0
+        highest = max(float(pooled.high[0]) for pooled in drawn)
+        return log_floor(drawn) if highest > MOST_OF_RANDOM * self.baselines[panel.key][FINAL].mean else 0.0
 
     def _frames_of(self, curves: Sequence[Found]) -> list[pandas.DataFrame]:
         return [frame for found in curves for frame in self.frames[found.place]]
