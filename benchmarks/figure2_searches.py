@@ -1,13 +1,15 @@
-r"""Print the numbers of docs/reproduced.md about the searches of figure 2, from the folder of one space.
+r"""Print the numbers of docs/reproduced.md about the searches of figure 2 and `longer-searches`, from one panel.
 
     nb1shot1 reproduce figure2 --scale medium --only s1 --records docs/records/figure3-s1-medium.tar.xz --draw-only \
         --images cifar10-22500 --out figure2
     python benchmarks/figure2_searches.py figure2/s1
 
-For each method, this prints the row of the page's table: the final test regrets in percent by seed, their mean, and how
-many epochs changed the preferred cell. Further lines state the minutes of a search, how many final regrets are
-predicted, the most frequent final cell and its operations, how many distinct cells a search preferred, the mean regrets
-in the last ten epochs with their largest change, and the one-shot errors.
+The folder of a panel of `reproduce longer-searches`, such as longer/darts-s1, has a group of searches for each length
+instead of each method. For each group, this prints the row of the page's table: the final test regrets in percent by
+seed, their mean, and how many epochs changed the preferred cell. Further lines state, by seed, the regrets after each
+quarter of the search and the last change of the preferred cell, and for the whole group, the minutes of a search, how
+many final regrets are predicted, the most frequent final cell and its operations, how many distinct cells a search
+preferred, the mean regrets in the last ten epochs with their largest change, and the one-shot errors.
 """
 
 import argparse
@@ -20,6 +22,7 @@ import numpy as np
 import nasbench1shot1 as nb
 
 METHODS = ("darts", "gdas", "pc-darts", "enas", "random-ws")
+"""The order of the methods; other groups of searches follow by name."""
 LAST = 10
 """Number of epochs at the end of a search whose means are compared."""
 
@@ -29,15 +32,32 @@ def percents(runs, key):
     return 100 * np.array([[line[key] for line in run.lines] for run in runs])
 
 
+def trace(run):
+    """Return the regrets in percent after each quarter of a search, and the last change of its preferred cell."""
+    last = max((after["epoch"] for before, after in pairwise(run.lines) if changed(before, after)), default=0)
+    quarters = [run.lines[round(share * (len(run.lines) - 1) / 4)] for share in range(5)]
+    regrets = ", ".join(
+        f"{100 * line['test_regret']:.2f} ({'measured' if line['test_measured'] else 'predicted'})" for line in quarters
+    )
+    return f"regrets after epochs {', '.join(str(line['epoch']) for line in quarters)}: {regrets}; last change: {last}"
+
+
+def changed(before, after):
+    """Return whether the preferred cell changed between two epochs."""
+    return before["cell_hash"] != after["cell_hash"]
+
+
 def describe(method, runs):
-    """Print the numbers of the searches of one method."""
+    """Print the numbers of a group of searches."""
     regrets, errors = percents(runs, "test_regret"), percents(runs, "one_shot_validation_error")
     hashes = [[line["cell_hash"] for line in run.lines] for run in runs]
-    changes = [sum(before != after for before, after in pairwise(own)) for own in hashes]
+    changes = [sum(changed(*lines) for lines in pairwise(run.lines)) for run in runs]
     minutes = [run.lines[-1]["search_seconds"] / 60 for run in runs]
     predicted = sum(not run.lines[-1]["test_measured"] for run in runs)
     seeds = " | ".join(f"{regret:.2f}" for regret in regrets[:, -1])
     print(f"| {method} | {seeds} | {regrets[:, -1].mean():.2f} | {min(changes)} to {max(changes)} |")
+    for run in runs:
+        print(f"  seed {run.config['seed']}: {trace(run)}")
     ((frequent, times),) = Counter(own[-1] for own in hashes).most_common(1)
     example = next(run for run, own in zip(runs, hashes, strict=True) if own[-1] == frequent)
     operations = nb.Architecture.parse(example.lines[-1]["architecture"]).cell.ops[1:-1]
@@ -60,16 +80,13 @@ def describe(method, runs):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", type=Path, help="the folder of one space")
+    parser.add_argument("folder", type=Path, help="the folder of one panel")
     folder = parser.parse_args().folder
-    found = {method: [nb.open_run(path) for path in sorted(folder.glob(f"{method}/seed-*/"))] for method in METHODS}
-    if not any(found.values()):
-        parser.error(
-            f"{folder} has no searches of figure 2: give the folder of a space, such as reproduce/figure2-medium/s1"
-        )
-    for method, runs in found.items():
-        if runs:
-            describe(method, runs)
+    groups = {path.parent.name for path in folder.glob("*/seed-*/")}
+    if not groups:
+        parser.error(f"{folder} has no searches: give the folder of a panel, such as reproduce/figure2-medium/s1")
+    for group in [*(of for of in METHODS if of in groups), *sorted(groups - {*METHODS})]:
+        describe(group, [nb.open_run(path) for path in sorted(folder.glob(f"{group}/seed-*/"))])
 
 
 if __name__ == "__main__":
