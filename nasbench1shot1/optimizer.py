@@ -70,6 +70,28 @@ def _check_scalar(name: str, loss: Tensor) -> None:
         raise InvalidInputError(f"{name}() must return a scalar tensor, not a tensor of shape {tuple(loss.shape)}")
 
 
+def check_initialised(method: OneShotOptimizer) -> None:
+    """Raise InvalidInputError unless the initialiser of a method has set its attributes and the tensors of Λ."""
+    name, wanted = type(method).__name__, ("space", "hyperparameters", "parameters", "generator", "device")
+    if missing := [attribute for attribute in wanted if attribute not in vars(method)]:
+        raise InvalidInputError(
+            f"{name}.__init__() must set {', '.join(missing)}: call super().__init__(space, hyperparameters, "
+            "generator, device)"
+        )
+    keys, tensor, given = method.space.mixing_shapes(), imported("torch:Tensor"), method.parameters
+    if not isinstance(given, Mapping):
+        wrong = f", not an object of type {type(given).__name__}"
+    elif other := [key for key, value in given.items() if not isinstance(value, tensor)]:
+        wrong = f", not an object of type {type(given[other[0]]).__name__} for '{other[0]}'"
+    elif absent := [key for key in keys if key not in given]:
+        wrong = f"; '{absent[0]}' is missing"
+    else:
+        return
+    raise InvalidInputError(
+        f"{name}.parameters must be a dict with a tensor for each of {', '.join(keys)}, but {wrong}"
+    )
+
+
 _CHECKS: Mapping[str, Callable[[str, Any], None]] = {
     "mixing": _check_weights,
     "weight_mixing": _check_weights,

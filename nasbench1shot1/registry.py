@@ -8,7 +8,6 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from importlib import import_module
 from inspect import isfunction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +16,7 @@ from nasbench1shot1.benchmark import BENCHMARKS
 from nasbench1shot1.benchmark import benchmark as benchmark
 from nasbench1shot1.benchmark import benchmarks as benchmarks
 from nasbench1shot1.ground.errors import InvalidInputError, alternatives, either, option
-from nasbench1shot1.ground.plugins import IMPORT_ADVICE, Group, imported
+from nasbench1shot1.ground.plugins import IMPORT_ADVICE, Group, imported, imported_module
 
 if TYPE_CHECKING:
     from nasbench1shot1.black_box_optimizer import BlackBoxOptimizer
@@ -304,7 +303,7 @@ def import_trusted(modules: str | None) -> None:
     """
     try:
         for module in modules.split(",") if modules else ():
-            import_module(module.partition(":")[0])
+            imported_module(module.partition(":")[0])
     except (ImportError, ValueError) as error:
         raise InvalidInputError(
             f"{option('allow_module', modules)} cannot be imported ({error}): {IMPORT_ADVICE}"

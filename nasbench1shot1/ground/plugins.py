@@ -25,6 +25,17 @@ def imported(reference: str) -> Any:
     return getattr(import_module(module), attribute)
 
 
+def imported_module(module: str) -> ModuleType:
+    """Import a module that a user names; raises the errors of its import, and UserError if it exits Python."""
+    try:
+        return import_module(module)
+    except SystemExit as stop:
+        raise UserError(
+            f"the module '{module}' exits Python when it is imported: move what only a script runs below "
+            'if __name__ == "__main__":'
+        ) from stop
+
+
 def require_package(package: str, what: str, extra: str = "", install: str = "") -> None:
     """Raise UserError if a package is not installed.
 
@@ -90,7 +101,7 @@ class Group:
         module, _, attribute = (name if is_reference else known[name]).partition(":")
         advice = IMPORT_ADVICE
         try:
-            holder = import_module(module)
+            holder = imported_module(module)
             advice = "correct its name"
             if not hasattr(holder, attribute) and (classes := self._classes_of(holder)):
                 advice = f"choose {alternatives(classes)}"

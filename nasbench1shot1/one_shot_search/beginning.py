@@ -61,7 +61,7 @@ def begin(options: SearchOptions, images: ImageSet | None = None, checks_memory:
         nesterov=bool(config.nesterov) and config.momentum > 0,
     )
     generators = global_generators()
-    method = options.method(space, options.own, epoch_generator(config.seed, "architecture", 0), device)
+    method = options.create_method(space, epoch_generator(config.seed, "architecture", 0), device)
     draws_globally = global_generators() != generators
     _check_relaxation(config, method)
     state = SearchState(

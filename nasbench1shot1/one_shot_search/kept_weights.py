@@ -105,7 +105,7 @@ def untrained_method(run: KeptRun) -> "OneShotOptimizer":
     options = recorded_search({**run.config, "device": "cpu"}, run.folder / CONFIG)
     space = registry.search_space(run.config["space"])
     generator = torch.Generator().manual_seed(0)
-    return options.method(registry.one_shot(space), options.own, generator, torch.device("cpu"))
+    return options.create_method(registry.one_shot(space), generator, torch.device("cpu"))
 
 
 def _read_epoch(run: KeptRun, epoch: int) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """The search loop: train the supernet and Λ, and look up the preferred architecture in the table after every epoch."""
 
+import math
 import time
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
@@ -289,12 +290,14 @@ def _mean(state: SearchState, loss_sum: Tensor, seen: int, epoch: int) -> float:
 def _finite_loss(state: SearchState, loss: float | Tensor, what: str, epoch: int) -> float:
     """Return a loss as a float; raises DivergedError if it is infinite or NaN.
 
-    If the method's mixing weights are infinite or NaN even for a finite Λ, the message names the method instead.
+    If the method's mixing weights are infinite or NaN even for a finite Λ, or its `weight_loss` for a finite
+    cross-entropy, the message names the method instead.
     """
     try:
         return checked_finite(loss, what, _advice(epoch))
     except DivergedError:
         _check_mixing_weights(state.method, epoch)  # the search ends here, so the method may change
+        _check_weight_loss(state, epoch)
         raise
 
 
@@ -312,6 +315,16 @@ def _check_mixing_weights(method: OneShotOptimizer, epoch: int) -> None:
                 f"{type(method).__name__}.{name}() returned infinite or NaN mixing weights in epoch {epoch}: correct "
                 "the method"
             )
+
+
+def _check_weight_loss(state: SearchState, epoch: int) -> None:
+    """Raise DivergedError if a method maps the cross-entropy of a guess, log(classes), to an infinite or NaN loss."""
+    guess = torch.tensor(math.log(state.images.classes), device=state.method.device, requires_grad=True)
+    if not state.method.weight_loss(guess).isfinite():
+        raise DivergedError(
+            f"{type(state.method).__name__}.weight_loss() returned an infinite or NaN loss in epoch {epoch}: correct "
+            "the method"
+        )
 
 
 def _advice(epoch: int, of: str = "") -> str:

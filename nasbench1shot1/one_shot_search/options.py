@@ -47,6 +47,8 @@ from nasbench1shot1.tables.names import resolve_table_name
 from nasbench1shot1.tables.references import Reference
 
 if TYPE_CHECKING:
+    import torch
+
     from nasbench1shot1.images.image_set import ImageSet
     from nasbench1shot1.images.splits import Split
     from nasbench1shot1.optimizer import Hyperparameters, OneShotOptimizer
@@ -258,6 +260,16 @@ class SearchOptions(RunOptions):
         check_ranges(self.own)
         self.own.check()
         return replace(self, common=self.common.resolved())
+
+    def create_method(
+        self, space: "OneShotSpace", generator: "torch.Generator", device: "torch.device"
+    ) -> "OneShotOptimizer":
+        """Return the optimizer in its initial state; raises InvalidInputError if its initialiser is incomplete."""
+        from nasbench1shot1.optimizer import check_initialised
+
+        method = self.method(space, self.own, generator, device)
+        check_initialised(method)
+        return method
 
 
 def search_options(

@@ -235,7 +235,7 @@ def check_recorded_phases(run: Run, options: SearchOptions) -> None:
 
     epochs, recorded = options.common.epochs, run.config["epochs"]
     space, generator = one_shot(search_space(options.common.space)), torch.Generator().manual_seed(0)
-    method = options.method(space, options.own, generator, torch.device("cpu"))
+    method = options.create_method(space, generator, torch.device("cpu"))
     before, after = (method.phases(number, options.common.warm_start_epochs) for number in (recorded, epochs))
     check_phases(after, epochs)
     trained = Run.read_lines(run.folder)[1:]

@@ -1,13 +1,14 @@
 """docs/own_optimizer.md: a method outside the package is installed, searched with and refused."""
 
 import io
+import math
 import os
 import re
 import shlex
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -357,6 +358,48 @@ def test_an_error_names_the_method_that_returned_nan(returned):
     with refuses(DivergedError, f"Mine.{returned}()", "NaN", "epoch 1", options=""):
         train_epoch(state, 1, SilentReporter())
         evaluate(state, 1)
+
+
+def test_an_error_names_the_method_that_returned_a_loss_of_nan(monkeypatch):
+    state = tiny_state(optimizer="darts")
+    state.method.__class__ = type("Mine", (DARTS,), {"weight_loss": lambda self, loss: loss * math.nan})
+    with refuses(DivergedError, "Mine.weight_loss()", "NaN", "epoch 1", options=""):
+        train_epoch(state, 1, SilentReporter())
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda method: vars(method).pop("generator"), "Mine.__init__() must set generator, super().__init__("),
+        (
+            lambda method: vars(method).update(parameters=[]),
+            "Mine.parameters must be a dict, not an object of type list",
+        ),
+        (
+            lambda method: method.parameters.update(operations=np.zeros(3)),
+            "Mine.parameters, not an object of type ndarray for 'operations'",
+        ),
+        (lambda method: method.parameters.popitem(), "Mine.parameters, 'output_edges' is missing"),
+    ],
+)
+def test_an_error_names_what_the_initialiser_has_not_set(change, words):
+    class Mine(DARTS):
+        def __init__(self, *arguments: Any) -> None:
+            super().__init__(*arguments)
+            change(self)
+
+    state = tiny_state(optimizer="darts")
+    options = replace(state.options, method=Mine)
+    with refuses(nb.InvalidInputError, *words.split(", "), options=""):
+        options.create_method(state.net.space, torch.Generator(), torch.device("cpu"))
+
+
+def test_a_module_that_exits_python_is_refused(tmp_path, monkeypatch, capsys):
+    (tmp_path / "with_exit.py").write_text("import sys\n\nsys.exit(0)\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert "'with_exit' exits Python" in refused(capsys, "--optimizer", "with_exit:Mine")
+    with exits(capsys, "'with_exit' exits Python"):
+        cli.main(["report", "run", "--allow-module", "with_exit"])
 
 
 def test_only_passes_of_known_types_are_computed():
