@@ -78,7 +78,8 @@ def check_initialised(method: OneShotOptimizer) -> None:
             f"{name}.__init__() must set {', '.join(missing)}: call super().__init__(space, hyperparameters, "
             "generator, device)"
         )
-    keys, tensor, given = method.space.mixing_shapes(), imported("torch:Tensor"), method.parameters
+    keys, tensor = method.space.mixing_shapes(), imported("torch:Tensor")
+    given: Any = method.parameters
     if not isinstance(given, Mapping):
         wrong = f", not an object of type {type(given).__name__}"
     elif other := [key for key, value in given.items() if not isinstance(value, tensor)]:

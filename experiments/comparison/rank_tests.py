@@ -1,6 +1,6 @@
 """Rank tests of methods: Mann–Whitney, Wilcoxon's signed ranks, ridits, Holm's correction and effect sizes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -85,7 +85,7 @@ def _steps(ridits: Floats) -> Ints:
 def rank_tests(
     samples: Mapping[str, Floats],
     moment: str,
-    with_only: str | None = None,
+    involving: Collection[str] | None = None,
     distributions: Mapping[str, Distribution] | None = None,
 ) -> pandas.DataFrame:
     """Compare the regrets of all pairs of methods with a two-sided Mann–Whitney U test.
@@ -99,8 +99,8 @@ def rank_tests(
         samples: regrets of the runs of each method, by label; NaN for a run without a result, which does not count.
             Methods with fewer than `FEWEST` runs are omitted.
         moment: the measure that the samples are values of, such as "final".
-        with_only: the method with which all others are compared. Default: all pairs are compared.
-        distributions: known distributions by label; every method is compared with each of them.
+        involving: the labels of methods; pairs without any of them are left out. Default: all pairs are compared.
+        distributions: known distributions by label, with which methods are compared, too.
 
     Returns:
         A data frame with one row per pair and the columns `COLUMNS`. `u` is the U statistic of the first method, `p`
@@ -111,11 +111,13 @@ def rank_tests(
     """
     known = {label: values[~np.isnan(values)] for label, values in samples.items()}
     enough = {label: values for label, values in known.items() if len(values) >= FEWEST}
-    pairs = [pair for pair in combinations(enough, 2) if with_only is None or with_only in pair]
+    wanted = set(enough if involving is None else involving)
+    pairs = [pair for pair in combinations(enough, 2) if wanted.intersection(pair)]
     rows = [_test(moment, first, second, enough) for first, second in pairs]
+    tested = {label: values for label, values in enough.items() if label in wanted}
     for label, distribution in (distributions or {}).items():
-        sums = {n: distribution.sums(n) for n in {len(values) for values in enough.values()}}
-        for method, values in enough.items():
+        sums = {n: distribution.sums(n) for n in {len(values) for values in tested.values()}}
+        for method, values in tested.items():
             ridits = distribution.ridits(values)
             a12 = 1 - float(ridits.mean())
             p = _tails(sums[len(values)], int(_steps(ridits).sum()))

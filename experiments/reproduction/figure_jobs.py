@@ -7,7 +7,6 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from nasbench1shot1.black_box_search.record import BlackBoxStudy
 from nasbench1shot1.display.curves import checked_spread
 from nasbench1shot1.display.style import Spread
 from nasbench1shot1.experiments.reproduction.figures.catalogue import FIGURES
@@ -27,15 +26,12 @@ from nasbench1shot1.experiments.reproduction.figures.parts import (
     method_curves,
     space_panel,
 )
+from nasbench1shot1.experiments.reproduction.joining import open_joined
 from nasbench1shot1.experiments.reproduction.kinds import KINDS, FigureJob, JobKind
 from nasbench1shot1.experiments.reproduction.observed import lacking
 from nasbench1shot1.ground.errors import InvalidInputError, option, unknown_name
-from nasbench1shot1.ground.files import as_path
-from nasbench1shot1.jobs.job import is_started
 from nasbench1shot1.jobs.pool import WorkerOptions
-from nasbench1shot1.one_shot_search.record import open_search
 from nasbench1shot1.registry import search_space
-from nasbench1shot1.runs.folder import CONFIG
 from nasbench1shot1.runs.machine import check_threads
 from nasbench1shot1.runs.options import absolute_file, checked_seeds
 from nasbench1shot1.runs.record import RunRecord
@@ -215,11 +211,12 @@ class Reproduction:
         from nasbench1shot1.experiments.reproduction.results.base import Found, drawing_of
 
         finished = self.finished(jobs)
-        found = [Found(panel, curve, [job.record() for job in own]) for panel, curve, own in finished]
-        if not found:
+        own = [Found(panel, curve, [job.record() for job in of_curve]) for panel, curve, of_curve in finished]
+        if not own:
             return None
-        shown, band = self.shown(jobs), checked_spread(spread)
-        results = drawing_of(self.figure)(self.figure, jobs, shown, table, found, self.joined, band)
+        shown, band, drawing = self.shown(jobs), checked_spread(spread), drawing_of(self.figure)
+        found = drawing.with_joined(own, self.joined)
+        results = drawing(self.figure, jobs, shown, table, found, self.joined, band)
         return results if len(results.frame) else None
 
 
@@ -230,8 +227,7 @@ def open_figure(name: str, only: Sequence[str] = (), joined: Sequence[str | Path
         name: "figure2", …: a key of `figures.FIGURES`.
         only: keys of panels or of curves, or "panel/curve", each with optional `*` wildcards. A curve is selected if
             one of them matches.
-        joined: folders of finished runs that the figure shows beside its own: black-box studies, or one-shot searches
-            (`joined_searches`).
+        joined: folders of finished runs that the figure shows beside its own, as in `joining.open_joined`.
 
     Raises:
         InvalidInputError: the name is unknown, one of `only` matches nothing at any scale, or black-box studies cannot
@@ -248,47 +244,8 @@ def open_figure(name: str, only: Sequence[str] = (), joined: Sequence[str | Path
     if joined and not figure.joins:
         fitting = ", ".join(name for name, each in FIGURES.items() if each.joins)
         raise InvalidInputError(f"{option('join')} does not apply to {name} (only to {fitting}): remove it")
-    found = [run for folder in joined for run in _JOINED[figure.joins](figure, folder)]
-    runs = {run.folder.absolute(): run for run in found}.values()  # a run that is given twice counts once
-    _ = [run.summary for run in runs]  # raises if one is not finished
-    return Reproduction(name, figure, tuple(only), tuple(runs))
-
-
-def _joined_studies(figure: Figure, folder: str | Path) -> list[RunRecord]:
-    study = BlackBoxStudy.open(folder)
-    if not study.is_timed:
-        raise InvalidInputError(
-            f"'{study.folder}' has no simulated times, because its table {study.config['table_id']} lacks training "
-            f"times, but the figure is over simulated time: remove it from {option('join')}"
-        )
-    return [study]
-
-
-def joined_searches(figure: Figure, folder: str | Path) -> list[RunRecord]:
-    """Return the one-shot search in a folder, or all searches of a figure's folder.
-
-    Raises InvalidInputError if there is none, or if one of them searched another space than the figure.
-    """
-    place = as_path(folder, "join", is_option=True)
-    found = [place] if is_started(place) else sorted(of.parent for of in place.glob(f"*/*/seed-*/{CONFIG}"))
-    if not found:
-        raise InvalidInputError(
-            f"{place} contains no searches: give the folder of a search, or of a figure such as nats-figure7"
-        )
-    runs = [open_search(each) for each in found]
-    (space,) = {panel.options["space"] for panel in figure.full.panels}
-    for run in runs:
-        if run.config["space"] != space:
-            raise InvalidInputError(
-                f"{run.folder} searched {run.config['space']}, but the figure shows {space}: give searches of {space}"
-            )
-    return list(runs)
-
-
-_JOINED: Mapping[str, Callable[[Figure, str | Path], list[RunRecord]]] = {
-    "studies": _joined_studies,
-    "searches": joined_searches,
-}
+    shown = [panel for scale in figure.scales.values() for panel in _select(scale.panels, only, figure.default_curves)]
+    return Reproduction(name, figure, tuple(only), open_joined(figure, shown, joined))
 
 
 def unknown_figure(name: str, commands: Sequence[str] = ()) -> InvalidInputError:

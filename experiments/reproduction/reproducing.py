@@ -16,6 +16,7 @@ from nasbench1shot1.display.style import AnyStyle, Spread
 from nasbench1shot1.experiments.planning.plan import needed_note
 from nasbench1shot1.experiments.reproduction.figure_jobs import Reproduction, open_figure
 from nasbench1shot1.experiments.reproduction.forecast import Paces, by_stage, describe_time, figure_plan, measure
+from nasbench1shot1.experiments.reproduction.joining import check_joined
 from nasbench1shot1.experiments.reproduction.kinds import FigureJob
 from nasbench1shot1.experiments.reproduction.progress import FigureProgress, counted_jobs, describe_work, nouns
 from nasbench1shot1.experiments.reproduction.records import MARK, check_name, read_records_of
@@ -219,6 +220,7 @@ def _planned(
         figure = figure.on_table(scale, given, workers.call)
         jobs = figure.jobs(scale, folder, given, seeds, workers.call)
         check_recorded(jobs, given)
+        check_joined(figure.figure, jobs, figure.joined)
         table = figure.table(jobs, given)
         if source is not None:  # last, so that nothing is written if the other arguments are bad
             _copy_records(source, jobs, given, folder, figure.owner)

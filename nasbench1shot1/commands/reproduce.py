@@ -121,7 +121,8 @@ class Reproduce:
     options: FigureOptions = USUAL_OPTIONS
     """The options of all runs."""
     join: tuple[Path, ...] = ()
-    """Folders of finished runs to add: black-box studies (nb1shot1 blackbox) to figure5, figure14, figure15 or tuners;
+    """Folders of finished runs to add: one-shot searches, also of several seeds or of your own optimizer, to methods,
+    methods-nb201 or methods-size; black-box studies (nb1shot1 blackbox) to figure5, figure14, figure15 or tuners;
     one-shot searches, or a whole nats-figure7, to nats-table4 (nats-figure7-size to nats-table4-size)."""
 
     named: Hidden[frozenset[str]] = frozenset()

@@ -1,6 +1,7 @@
 """The comparisons of all one-shot methods: which methods on which spaces, regrets, baselines, rank tests, picture."""
 
 import io
+import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -265,3 +266,106 @@ def test_a_scale_that_a_figure_does_not_have_is_refused(tmp_path):
     with refuses(nb.InvalidInputError, "figure5 has no long scale"):
         reproduce("figure5", scale="long", out=tmp_path / "out")
     assert not (tmp_path / "out").exists()
+
+
+@pytest.fixture(scope="module")
+def own_searches(compared, tmp_path_factory):
+    """The folder of a group of five searches of the size of the comparison, and that of one with another size."""
+    folder = tmp_path_factory.mktemp("own")
+    common = {**TINY, "epochs": 2, "threads": 1, "optimizer": "gdas", "space": "nb201", "draws": 2}
+    with pytest.MonkeyPatch.context() as patch:
+        run_jobs_here(patch)
+        console = Console(quiet=True)
+        nb.search_seeds(SEEDS, out=folder / "group", console=console, **common)
+        nb.search_seeds([5], out=folder / "larger", console=console, **{**common, "channels": 4})
+        nb.search_seeds([5], out=folder / "other", console=console, **{**common, "draws": 3})
+    return folder
+
+
+def drawn_again(out, **options):
+    """The screen and the folder of the comparison, drawn from its finished searches."""
+    screen = io.StringIO()
+    console = Console(file=screen, width=200)
+    given = {"only": ONLY, "seeds": SEEDS, "draw_only": True, "console": console}
+    with pytest.MonkeyPatch.context() as patch:
+        run_jobs_here(patch)
+        shrink(patch, "methods-nb201", {**TINY, "epochs": 2, "threads": 1})
+        quick = replace(FIGURES["methods-nb201"].quick, by_optimizer={"random-ws": FEW})
+        patch.setitem(FIGURES, "methods-nb201", replace(FIGURES["methods-nb201"], quick=quick))
+        picture = reproduce("methods-nb201", scale="quick", out=out, **{**given, **options})
+    return screen.getvalue(), picture
+
+
+def test_own_searches_are_a_row_that_is_tested_against_all_others(compared, own_searches, tmp_path):
+    folder = tmp_path / "copy"
+    shutil.copytree(compared[0].parent, folder)
+    said, picture = drawn_again(folder, joined=[own_searches / "group"])
+    frame = pandas.read_csv(picture.with_suffix(".csv")).set_index("curve")
+    assert list(frame.index) == ["gdas", "random-ws", "gdas (joined)", RANDOM]
+    runs = nb.open_run(own_searches / "group")
+    assert frame.loc["gdas (joined)", "seeds"] == 5
+    assert frame.loc["gdas (joined)", "final_mean"] == pytest.approx(
+        np.mean([run.lines[-1]["test_regret"] for run in runs])
+    )
+    tests = pandas.read_csv(picture.with_name(f"{picture.stem}-rank-tests.csv"))
+    assert set(tests["first"]) == {"gdas (joined)"}
+    assert list(tests[tests["measure"] == FINAL]["second"]) == ["gdas", "random-ws", RANDOM]
+    of_final = tests[tests["measure"] == FINAL]
+    assert of_final["p_holm"].max() <= 1 and (of_final["p_holm"] >= of_final["p"]).all()
+    assert "nb201: final regrets of gdas (joined), compared with 3 others, are " in said
+    assert "gdas" in pandas.read_csv(picture.with_name(f"{picture.stem}-searches.csv"))["curve"].to_list()
+
+
+def test_one_own_search_is_not_tested_and_is_bold_in_the_picture(compared, own_searches, monkeypatch):
+    shrink(monkeypatch, "methods-nb201", {**TINY, "epochs": 2, "threads": 1})
+    figure = open_figure("methods-nb201", ONLY, [own_searches / "other" / "seed-5"])
+    jobs = figure.jobs("quick", compared[0].parent, {}, SEEDS, lambda function, *rest: function(*rest))
+    results = figure.results(jobs, figure.table(jobs, {}))
+    assert results.rank_tests.empty
+    assert "nb201/gdas (joined) has fewer than 5 searches, so it is not tested" in results.notes()
+    drawn = results.draw()
+    (axes,) = drawn.axes
+    bold = [text.get_text() for text in axes.get_yticklabels() if text.get_fontweight() == "bold"]
+    assert bold == ["gdas (joined)"] and "in bold: searches added to the figure (gdas (joined))" in drawn.caption
+
+
+def test_significant_differences_are_listed_with_their_direction(compared, own_searches, monkeypatch):
+    shrink(monkeypatch, "methods-nb201", {**TINY, "epochs": 2, "threads": 1})
+    figure = open_figure("methods-nb201", ONLY, [own_searches / "group"])
+    jobs = figure.jobs("quick", compared[0].parent, {}, SEEDS, lambda function, *rest: function(*rest))
+    results = figure.results(jobs, figure.table(jobs, {}))
+    values = np.arange(5) / 1000
+    for curve, shift in (("gdas", 0.1), ("gdas (joined)", 0.05), ("random-ws", 0.0)):
+        for of in MEASURES:
+            results.samples["nb201", curve][of] = values + shift
+    (line,) = (note for note in results.notes() if "anytime" in note)
+    assert line == (
+        "nb201: anytime regrets of gdas (joined), compared with 2 others, are significantly lower than those of 1 "
+        "(gdas) and significantly higher than those of 1 (random-ws); Mann–Whitney, Holm, p < 0.05"
+    )
+
+
+@pytest.mark.parametrize(
+    ("folders", "words"),
+    [
+        (["larger"], "larger/seed-5' channels=4 channels=2 scale="),
+        (["group", "other"], "other/seed-5' group/seed-0' gdas draws"),
+        (["group", "copy/seed-0"], "copy/seed-0' group/seed-0' seed 0"),
+        (["empty"], "no searches"),
+    ],
+)
+def test_own_searches_that_cannot_be_compared_are_refused(compared, own_searches, folders, words, tmp_path):
+    (own_searches / "empty").mkdir(exist_ok=True)
+    if not (own_searches / "copy").exists():
+        shutil.copytree(own_searches / "group" / "seed-0", own_searches / "copy" / "seed-0")
+    before = sorted(path.name for path in compared[0].parent.iterdir())
+    with refuses(nb.InvalidInputError, *words.split()):
+        drawn_again(compared[0].parent, joined=[own_searches / name for name in folders])
+    assert sorted(path.name for path in compared[0].parent.iterdir()) == before
+
+
+def test_own_searches_of_a_space_that_is_not_shown_are_refused(own_searches):
+    with refuses(nb.InvalidInputError, "group/seed-0 searched nb201", "shows s1 or s2"):
+        open_figure("methods", ["s1", "s2/gdas"], [own_searches / "group"])
+    with refuses(nb.InvalidInputError, "shows s1, s2 or s3"):
+        open_figure("methods", [], [own_searches / "group"])

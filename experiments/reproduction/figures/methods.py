@@ -14,6 +14,8 @@ OF_OPERATIONS = ("pc-darts", "lambda-darts", "darts-minus", "oles", "is-darts", 
 """Methods that cannot search widths. A test compares both lists with the methods' `check_space`, which would have to
 import all optimizers here."""
 SEEDS = tuple(range(10))
+COMMON_BASE = ("preset", "epochs", "images", "images_per_half", "image_side", "channels", "cells")
+"""Options that all searches of a comparison share; their other options are hyperparameters."""
 
 
 def methods_on(space: str) -> tuple[str, ...]:
@@ -35,6 +37,8 @@ def _comparison(where: str, *spaces: str, defaults: Mapping[str, Mapping[str, An
         title=f"one-shot methods on {where}",
         runs="search",
         drawing="methods:MethodTable",
+        joins="searches",
+        shared_options=COMMON_BASE,
         full=Scale(panels, {"scale": "full", "threads": 1, "epochs": 50}, SEEDS),
         long=Scale(panels, small["long"], SEEDS),
         medium=Scale(panels, small["medium"], SEEDS),

@@ -84,6 +84,11 @@ class Results(ABC):
     WHOLE: ClassVar[tuple[str, ...]] = ()
     SMALL: ClassVar[str] = ""
 
+    @classmethod
+    def with_joined(cls, found: Sequence[Found], joined: Sequence[RunRecord]) -> Sequence[Found]:
+        """Return the curves of a figure with those of joined runs. Default: joined runs do not become curves."""
+        return found
+
     @property
     @abstractmethod
     def frame(self) -> pandas.DataFrame:
@@ -243,7 +248,8 @@ class Results(ABC):
         short = {place: counts.get(place, 0) for place, n in planned.items() if counts.get(place, 0) < n}
         if not short:
             return []
-        line = f"{self.jobs[-1].of.nouns[1]} finished so far: {sum(counts.values()):,} of {planned.total():,}"
+        done = sum(counts.get(place, 0) for place in planned)
+        line = f"{self.jobs[-1].of.nouns[1]} finished so far: {done:,} of {planned.total():,}"
         listed = ", ".join(f"{'/'.join(place)} {n}" for place, n in short.items())
         return [f"{line} ({listed})" if len(short) <= MOST_LISTED else line]
 

@@ -182,7 +182,7 @@ class Collapse(SearchResults):
         for panel, curves in self.by_panel:
             for name in TESTED:
                 samples = {found.curve.key: self.last[found.place][name].to_numpy() for found in curves}
-                tests = rank_tests(samples, name, with_only=BASE).rename(columns={"moment": "quantity"})
+                tests = rank_tests(samples, name, involving=[BASE]).rename(columns={"moment": "quantity"})
                 frames.append(in_front(tests, panel=panel.key))
         return pandas.concat([frame for frame in frames if len(frame)] or frames[:1], ignore_index=True)
 

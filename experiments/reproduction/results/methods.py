@@ -27,13 +27,15 @@ from nasbench1shot1.display.colours import BLACK, curve_styles
 from nasbench1shot1.display.curves import LEVEL_COLOUR, LEVEL_LOOK, Pooled, log_floor, pool_values
 from nasbench1shot1.display.style import AnyStyle, tones
 from nasbench1shot1.evaluator import Baseline, scores_on_other_datasets
-from nasbench1shot1.experiments.comparison.rank_tests import SIGNIFICANT, Distribution, rank_tests
-from nasbench1shot1.experiments.reproduction.figures.parts import Panel
+from nasbench1shot1.experiments.comparison.rank_tests import FEWEST, SIGNIFICANT, Distribution, rank_tests
+from nasbench1shot1.experiments.reproduction.figures.parts import Curve, Panel
 from nasbench1shot1.experiments.reproduction.results.base import Found, Place, SearchResults, in_front
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.one_shot_search.captions import provenance, scale_text
+from nasbench1shot1.one_shot_search.record import Run
 from nasbench1shot1.one_shot_search.regret_curve import baseline_of, other_regrets
 from nasbench1shot1.registry import one_shot_space
+from nasbench1shot1.runs.record import RunRecord
 from nasbench1shot1.space import OneShotSpace
 
 if TYPE_CHECKING:
@@ -43,6 +45,8 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 FINAL, BEST, ANYTIME = MEASURES = ("final", "best_seen", "anytime")
 """Test regret of the last architecture, of the best-seen one, and the mean over all epochs of the preferred one."""
+WORDS: Mapping[str, str] = {FINAL: "final", BEST: "best-seen", ANYTIME: "anytime"}
+"""The measures in words."""
 RANDOM = "random sampling"
 RANDOM_LOOKS: Mapping[str, Mapping[str, Any]] = {
     FINAL: {"color": BLACK, "linestyle": ":", "linewidth": 1.2},
@@ -102,6 +106,11 @@ class MethodTable(SearchResults):
     WHOLE = ("space", "method")
     HEADINGS = ("space", "method", "seeds", "final test regret [%]", "best seen [%]", "anytime [%]", "seconds")
     SMALL = "searches this small show how the methods run and what they cost, but hardly how they rank"
+
+    @classmethod
+    def with_joined(cls, found: Sequence[Found], joined: Sequence[RunRecord]) -> Sequence[Found]:
+        """Return the curves of the figure, and one for each optimizer of joined searches on each shown space."""
+        return [*found, *joined_curves(found, joined)]
 
     @cached_property
     def samples(self) -> dict[Place, dict[str, Floats]]:
@@ -220,18 +229,24 @@ class MethodTable(SearchResults):
     def rank_tests(self) -> pandas.DataFrame:
         """The rank tests of all pairs of methods on each space, and of methods and random sampling.
 
-        They compare all `MEASURES`; random sampling has no regret averaged over epochs. Holm's correction applies to
-        the pairs of one space and measure, with random sampling as one of the methods.
+        With joined searches, only pairs with a method of these searches are tested. The tests compare all `MEASURES`;
+        random sampling has no regret averaged over epochs. Holm's correction applies to the tested pairs of one space
+        and measure, with random sampling as one of the methods.
         """
         frames = []
         for panel, curves in self.by_panel:
-            baselines = self.baselines[panel.key]
+            baselines, own = self.baselines[panel.key], self._joined_keys(curves)
+            ordered = sorted(curves, key=lambda found: found.curve.key not in own)  # own methods are first in a pair
             for measure in [*baselines, ANYTIME]:
-                samples = {found.curve.key: self.samples[found.place][measure] for found in curves}
+                samples = {found.curve.key: self.samples[found.place][measure] for found in ordered}
                 known = {RANDOM: baselines[measure]} if measure in baselines else None
-                tests = rank_tests(samples, measure, distributions=known)
+                tests = rank_tests(samples, measure, own if self.joined else None, known)
                 frames.append(in_front(tests.rename(columns={"moment": "measure"}), panel=panel.key))
         return pandas.concat(frames, ignore_index=True)
+
+    def _joined_keys(self, curves: Sequence[Found]) -> list[str]:
+        """Return the keys of the curves of joined searches among some curves."""
+        return [found.curve.key for found in curves if set(found.runs) & set(self.joined)]
 
     def rows(self) -> list[list[str]]:
         """Return mean and band of every measure in percent, and the seconds of a search."""
@@ -245,17 +260,23 @@ class MethodTable(SearchResults):
         ]
 
     def notes(self) -> list[str]:
-        """Return what brackets mean, and how many pairs of methods differ significantly."""
+        """Return what brackets mean, and how many pairs of methods differ significantly.
+
+        With joined searches, the latter is one line for each of their methods and each measure.
+        """
         found = self.brackets_note(any(own.is_cut for pooled in self.pooled.values() for own in pooled.values()))
-        for (panel, measure), own in self.rank_tests.groupby(["panel", "measure"], sort=False):
-            differ = int((own["p_holm"] < SIGNIFICANT).sum())
-            words = {FINAL: "final", BEST: "best-seen", ANYTIME: "anytime"}[str(measure)]
-            tests = "Mann–Whitney and exact tests" if RANDOM in own["second"].to_numpy() else "Mann–Whitney"
-            found.append(
-                f"{panel}: {words} regrets differ in {differ} of {counted(len(own), 'pair')} "
-                f"({tests}, Holm, p < {SIGNIFICANT})"
-            )
-        return found
+        for (panel, measure), tests in self.rank_tests.groupby(["panel", "measure"], sort=False):
+            words = WORDS[str(measure)]
+            named = "Mann–Whitney and exact tests" if RANDOM in tests["second"].to_numpy() else "Mann–Whitney"
+            how = f"{named}, Holm, p < {SIGNIFICANT}"
+            if not self.joined:
+                differ = int((tests["p_holm"] < SIGNIFICANT).sum())
+                found.append(f"{panel}: {words} regrets differ in {differ} of {counted(len(tests), 'pair')} ({how})")
+            for method, own in tests.groupby("first", sort=False) if self.joined else ():
+                compared = f"compared with {counted(len(own), 'other')}"
+                found.append(f"{panel}: {words} regrets of {method}, {compared}, are {_verdict(own)}; {how}")
+        few = [of for of in self.found if of.curve.key in self._joined_keys([of]) and len(of.runs) < FEWEST]
+        return [*found, *(f"{'/'.join(of.place)} has fewer than {FEWEST} searches, so it is not tested" for of in few)]
 
     def drawn(self, style: AnyStyle | None, colours: Mapping[str, str]) -> "axes.Figure":
         """Return the picture: mean and band of the final regret, and of the best-seen one, for every method.
@@ -291,6 +312,9 @@ class MethodTable(SearchResults):
                 ax.set_xlabel(f"test regret [{'%, log scale' if floor else '%'}]\n({measured})")
             labels = self.labels
             canvas.axes[0].set_yticks(range(len(order)), [labels[key] for key in order])
+            joined = self._joined_keys(self.found)
+            for key, tick in zip(order, canvas.axes[0].get_yticklabels(), strict=True):
+                tick.set_fontweight("bold" if key in joined else "normal")
             canvas.axes[0].set_ylim(len(order) - 0.5, -0.5)
             configs = [run.config for run in self.runs]
             has_best = any(BEST in baseline for baseline in self.baselines.values())
@@ -315,6 +339,9 @@ class MethodTable(SearchResults):
                     else "the table has no validation accuracies, so there are no best-seen regrets"
                 )
                 + ("; bands are cut at the left end" if is_floored else ""),
+                f"in bold: searches added to the figure ({', '.join(map(labels.__getitem__, joined))})"
+                if joined
+                else "",
                 frames=self.all_frames,
             )
             return canvas.finish(title, caption, legend=legend, band=self.band([1], is_cut))
@@ -346,6 +373,41 @@ class MethodTable(SearchResults):
 
     def _frames_of(self, curves: Sequence[Found]) -> list[pandas.DataFrame]:
         return [frame for found in curves for frame in self.frames[found.place]]
+
+
+def joined_curves(found: Sequence[Found], joined: Sequence[RunRecord]) -> list[Found]:
+    """Return a curve for each optimizer of joined searches on each space that some curves show.
+
+    A curve has the class name of an optimizer outside the package. If the figure has a curve of this name, such as that
+    of a built-in method with its defaults, "(joined)" is added.
+    """
+    panels = {of.panel.options["space"]: of.panel for of in found}
+    taken, names = {of.curve.key for of in found}, dict[str, str]()
+    runs = dict[tuple[str, str], list[Run]]()
+    for run in (run for run in joined if isinstance(run, Run)):
+        optimizer = run.config["optimizer"]
+        if optimizer not in names:
+            short = optimizer.rpartition(":")[2]
+            names[optimizer] = next(n for n in (short, optimizer, f"{optimizer} (joined)") if n not in taken)
+            taken.add(names[optimizer])
+        if (space := run.config["space"]) in panels:
+            runs.setdefault((space, optimizer), []).append(run)
+    return [
+        Found(panels[space], Curve(names[optimizer], names[optimizer], {"optimizer": optimizer}), own)
+        for (space, optimizer), own in runs.items()
+    ]
+
+
+def _verdict(tests: pandas.DataFrame) -> str:
+    """Return in words how many of the other methods in some tests the first method differs from."""
+    tested = tests[tests["p_holm"] < SIGNIFICANT]
+    lower, higher = (list(of["second"]) for of in (tested[tested["a12"] > 0.5], tested[tested["a12"] < 0.5]))
+    parts = [
+        f"significantly {word} than those of {len(others)} ({', '.join(others)})"
+        for word, others in (("lower", lower), ("higher", higher))
+        if others
+    ]
+    return " and ".join(parts) or "not significantly lower or higher than any"
 
 
 def with_band(row: "pandas.Series[Any]", measure: str) -> str:
