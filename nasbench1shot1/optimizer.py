@@ -71,9 +71,9 @@ def _check_scalar(name: str, loss: Tensor) -> None:
 
 
 def check_initialised(method: OneShotOptimizer) -> None:
-    """Raise InvalidInputError unless the initialiser of a method has set its attributes and the tensors of Λ."""
+    """Raise InvalidInputError unless `__init__` of a method has set all attributes, and a tensor for every key of Λ."""
     name, wanted = type(method).__name__, ("space", "hyperparameters", "parameters", "generator", "device")
-    if missing := [attribute for attribute in wanted if attribute not in vars(method)]:
+    if missing := [attribute for attribute in wanted if not hasattr(method, attribute)]:
         raise InvalidInputError(
             f"{name}.__init__() must set {', '.join(missing)}: call super().__init__(space, hyperparameters, "
             "generator, device)"
@@ -81,11 +81,11 @@ def check_initialised(method: OneShotOptimizer) -> None:
     keys, tensor = method.space.mixing_shapes(), imported("torch:Tensor")
     given: Any = method.parameters
     if not isinstance(given, Mapping):
-        wrong = f", not an object of type {type(given).__name__}"
+        wrong = f"it is an object of type {type(given).__name__}"
     elif other := [key for key, value in given.items() if not isinstance(value, tensor)]:
-        wrong = f", not an object of type {type(given[other[0]]).__name__} for '{other[0]}'"
+        wrong = f"'{other[0]}' is an object of type {type(given[other[0]]).__name__}"
     elif absent := [key for key in keys if key not in given]:
-        wrong = f"; '{absent[0]}' is missing"
+        wrong = f"'{absent[0]}' is missing"
     else:
         return
     raise InvalidInputError(

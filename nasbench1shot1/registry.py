@@ -299,7 +299,7 @@ def is_trusted(group: str, name: str) -> bool:
 def import_trusted(modules: str | None) -> None:
     """Import modules that the user trusts, separated by commas, so that names in run folders may refer to them.
 
-    Raises InvalidInputError if one cannot be imported.
+    Raises InvalidInputError if one cannot be imported, UserError if one exits Python.
     """
     try:
         for module in modules.split(",") if modules else ():

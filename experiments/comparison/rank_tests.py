@@ -99,8 +99,9 @@ def rank_tests(
         samples: regrets of the runs of each method, by label; NaN for a run without a result, which does not count.
             Methods with fewer than `FEWEST` runs are omitted.
         moment: the measure that the samples are values of, such as "final".
-        involving: the labels of methods; pairs without any of them are left out. Default: all pairs are compared.
-        distributions: known distributions by label, with which methods are compared, too.
+        involving: labels; only pairs with at least one of them are tested. Default: all pairs.
+        distributions: known distributions by label. Each method (of `involving`, if given) is compared with each of
+            them.
 
     Returns:
         A data frame with one row per pair and the columns `COLUMNS`. `u` is the U statistic of the first method, `p`

@@ -230,8 +230,8 @@ def open_figure(name: str, only: Sequence[str] = (), joined: Sequence[str | Path
         joined: folders of finished runs that the figure shows beside its own, as in `joining.open_joined`.
 
     Raises:
-        InvalidInputError: the name is unknown, one of `only` matches nothing at any scale, or black-box studies cannot
-            join, for example because they have no simulated times.
+        InvalidInputError: the name is unknown, one of `only` matches nothing at any scale, or a run cannot be joined.
+        UserError: a run to join is not finished.
     """
     if name not in FIGURES:
         raise unknown_figure(name)

@@ -121,9 +121,9 @@ class Reproduce:
     options: FigureOptions = USUAL_OPTIONS
     """The options of all runs."""
     join: tuple[Path, ...] = ()
-    """Folders of finished runs to add: one-shot searches, also of several seeds or of your own optimizer, to methods,
-    methods-nb201 or methods-size; black-box studies (nb1shot1 blackbox) to figure5, figure14, figure15 or tuners;
-    one-shot searches, or a whole nats-figure7, to nats-table4 (nats-figure7-size to nats-table4-size)."""
+    """Folders of finished runs to add. methods, methods-nb201, methods-size: one-shot searches or groups of seeds, also
+    of your own optimizer. figure5, figure14, figure15, tuners: black-box studies (nb1shot1 blackbox). nats-table4:
+    one-shot searches or a whole nats-figure7 (nats-table4-size: nats-figure7-size)."""
 
     named: Hidden[frozenset[str]] = frozenset()
     """Names of the given options, set by `cli`."""

@@ -26,12 +26,15 @@ def imported(reference: str) -> Any:
 
 
 def imported_module(module: str) -> ModuleType:
-    """Import a module that a user names; raises the errors of its import, and UserError if it exits Python."""
+    """Import a module that a user named.
+
+    Raises the errors of the import, and UserError if the module calls `sys.exit()`.
+    """
     try:
         return import_module(module)
     except SystemExit as stop:
         raise UserError(
-            f"the module '{module}' exits Python when it is imported: move what only a script runs below "
+            f"the module '{module}' exits Python when it is imported: put the code that only a script should run under "
             'if __name__ == "__main__":'
         ) from stop
 

@@ -290,8 +290,8 @@ def _mean(state: SearchState, loss_sum: Tensor, seen: int, epoch: int) -> float:
 def _finite_loss(state: SearchState, loss: float | Tensor, what: str, epoch: int) -> float:
     """Return a loss as a float; raises DivergedError if it is infinite or NaN.
 
-    If the method's mixing weights are infinite or NaN even for a finite Λ, or its `weight_loss` for a finite
-    cross-entropy, the message names the method instead.
+    The message names the method instead if its mixing weights are infinite or NaN for a finite Λ, or if its
+    `weight_loss` is for a finite cross-entropy.
     """
     try:
         return checked_finite(loss, what, _advice(epoch))
@@ -318,12 +318,13 @@ def _check_mixing_weights(method: OneShotOptimizer, epoch: int) -> None:
 
 
 def _check_weight_loss(state: SearchState, epoch: int) -> None:
-    """Raise DivergedError if a method maps the cross-entropy of a guess, log(classes), to an infinite or NaN loss."""
-    guess = torch.tensor(math.log(state.images.classes), device=state.method.device, requires_grad=True)
+    """Raise DivergedError if `weight_loss` is infinite or NaN for log(classes), the cross-entropy of a random guess."""
+    guess = torch.tensor(math.log(state.images.classes), device=state.method.device, requires_grad=True).clone()
     if not state.method.weight_loss(guess).isfinite():
         raise DivergedError(
-            f"{type(state.method).__name__}.weight_loss() returned an infinite or NaN loss in epoch {epoch}: correct "
-            "the method"
+            f"{type(state.method).__name__}.weight_loss() returned an infinite or NaN loss for a finite cross-entropy "
+            f"in epoch {epoch}: correct the method, or, if its loss depends on earlier losses, search again with a "
+            f"lower {option('learning_rate')}"
         )
 
 

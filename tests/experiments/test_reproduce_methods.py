@@ -17,7 +17,7 @@ from nasbench1shot1 import registry
 from nasbench1shot1.display.curves import pool_values
 from nasbench1shot1.experiments.reproduction.figure_jobs import open_figure
 from nasbench1shot1.experiments.reproduction.figures.catalogue import FIGURES
-from nasbench1shot1.experiments.reproduction.figures.methods import methods_on
+from nasbench1shot1.experiments.reproduction.figures.methods import SHARED_OPTIONS, methods_on
 from nasbench1shot1.experiments.reproduction.figures.parts import NAMES
 from nasbench1shot1.experiments.reproduction.reproducing import reproduce
 from nasbench1shot1.experiments.reproduction.results.methods import (
@@ -56,6 +56,7 @@ def test_all_methods_have_the_size_of_the_scale_and_ten_seeds(scale, epochs, tmp
     wanted = {"epochs": epochs, "channels": 16 if scale == "full" else 8, "threads": 1, "scale": scale}
     for job in jobs:
         assert {name: job.options[name] for name in wanted} == wanted
+    assert len({tuple(job.options[name] for name in SHARED_OPTIONS) for job in jobs}) == 1
     rates = {job.curve: job.options.get("architecture_learning_rate") for job in jobs}
     factor = (
         1 / 3 if scale == "full" else 2 / 3
@@ -279,6 +280,7 @@ def own_searches(compared, tmp_path_factory):
         nb.search_seeds(SEEDS, out=folder / "group", console=console, **common)
         nb.search_seeds([5], out=folder / "larger", console=console, **{**common, "channels": 4})
         nb.search_seeds([5], out=folder / "other", console=console, **{**common, "draws": 3})
+        nb.search_seeds([5], out=folder / "flooding", console=console, **common, flooding=0.5)
     return folder
 
 
@@ -308,12 +310,12 @@ def test_own_searches_are_a_row_that_is_tested_against_all_others(compared, own_
         np.mean([run.lines[-1]["test_regret"] for run in runs])
     )
     tests = pandas.read_csv(picture.with_name(f"{picture.stem}-rank-tests.csv"))
-    assert set(tests["first"]) == {"gdas (joined)"}
-    assert list(tests[tests["measure"] == FINAL]["second"]) == ["gdas", "random-ws", RANDOM]
     of_final = tests[tests["measure"] == FINAL]
-    assert of_final["p_holm"].max() <= 1 and (of_final["p_holm"] >= of_final["p"]).all()
-    assert "nb201: final regrets of gdas (joined), compared with 3 others, are " in said
-    assert "gdas" in pandas.read_csv(picture.with_name(f"{picture.stem}-searches.csv"))["curve"].to_list()
+    pairs = [("gdas", "gdas (joined)"), ("random-ws", "gdas (joined)"), ("gdas (joined)", RANDOM)]
+    assert list(zip(of_final["first"], of_final["second"], strict=True)) == pairs
+    assert (of_final["p_holm"] >= of_final["p"]).all()
+    assert "nb201: final regrets of gdas (joined) rank " in said and "Holm over 3 tests" in said
+    assert "gdas (joined)" in pandas.read_csv(picture.with_name(f"{picture.stem}-searches.csv"))["curve"].to_list()
 
 
 def test_one_own_search_is_not_tested_and_is_bold_in_the_picture(compared, own_searches, monkeypatch):
@@ -322,11 +324,13 @@ def test_one_own_search_is_not_tested_and_is_bold_in_the_picture(compared, own_s
     jobs = figure.jobs("quick", compared[0].parent, {}, SEEDS, lambda function, *rest: function(*rest))
     results = figure.results(jobs, figure.table(jobs, {}))
     assert results.rank_tests.empty
-    assert "nb201/gdas (joined) has fewer than 5 searches, so it is not tested" in results.notes()
+    assert "nb201/gdas (joined) is not tested, because it has fewer than 5 searches" in results.notes()
+    assert results.seeds_text == "5 seeds"
     drawn = results.draw()
     (axes,) = drawn.axes
     bold = [text.get_text() for text in axes.get_yticklabels() if text.get_fontweight() == "bold"]
-    assert bold == ["gdas (joined)"] and "in bold: searches added to the figure (gdas (joined))" in drawn.caption
+    assert bold == ["gdas (joined)"] and "in bold, joined searches: gdas (joined) (1 seed, " in drawn.caption
+    assert "--draws\N{NO-BREAK SPACE}3" in drawn.caption
 
 
 def test_significant_differences_are_listed_with_their_direction(compared, own_searches, monkeypatch):
@@ -340,8 +344,8 @@ def test_significant_differences_are_listed_with_their_direction(compared, own_s
             results.samples["nb201", curve][of] = values + shift
     (line,) = (note for note in results.notes() if "anytime" in note)
     assert line == (
-        "nb201: anytime regrets of gdas (joined), compared with 2 others, are significantly lower than those of 1 "
-        "(gdas) and significantly higher than those of 1 (random-ws); Mann–Whitney, Holm, p < 0.05"
+        "nb201: anytime regrets of gdas (joined) rank significantly lower than those of 1 of 2 others (gdas) and "
+        "significantly higher than those of 1 (random-ws) (Mann–Whitney, Holm over 2 tests, p < 0.05)"
     )
 
 
@@ -349,7 +353,9 @@ def test_significant_differences_are_listed_with_their_direction(compared, own_s
     ("folders", "words"),
     [
         (["larger"], "larger/seed-5' channels=4 channels=2 scale="),
-        (["group", "other"], "other/seed-5' group/seed-0' gdas draws"),
+        (["group", "other"], "other/seed-5' group/seed-0' gdas draws="),
+        (["group", "flooding"], "flooding/seed-5' group/seed-0' gdas flooding="),
+        (["flooding", "group"], "flooding/seed-5' group/seed-0' gdas flooding="),
         (["group", "copy/seed-0"], "copy/seed-0' group/seed-0' seed 0"),
         (["empty"], "no searches"),
     ],
@@ -365,7 +371,36 @@ def test_own_searches_that_cannot_be_compared_are_refused(compared, own_searches
 
 
 def test_own_searches_of_a_space_that_is_not_shown_are_refused(own_searches):
-    with refuses(nb.InvalidInputError, "group/seed-0 searched nb201", "shows s1 or s2"):
+    with refuses(nb.InvalidInputError, "group/seed-0' searched nb201", "shows s1 or s2"):
         open_figure("methods", ["s1", "s2/gdas"], [own_searches / "group"])
     with refuses(nb.InvalidInputError, "shows s1, s2 or s3"):
         open_figure("methods", [], [own_searches / "group"])
+
+
+def test_searches_of_the_figure_itself_and_unfinished_groups_are_refused(compared, own_searches, tmp_path):
+    folder = compared[0].parent
+    with refuses(nb.InvalidInputError, "gdas/seed-1' is a search of the figure itself", "join="):
+        drawn_again(folder, joined=[folder / "nb201" / "gdas" / "seed-1"])
+    group = tmp_path / "group"
+    shutil.copytree(own_searches / "group", group)
+    shutil.rmtree(group / "seed-3")
+    with refuses(nb.UserError, f"'{group}' has 4 of 5 searches", "resume="):
+        drawn_again(folder, joined=[group])
+
+
+def test_two_joined_methods_are_also_compared_with_each_other(compared, own_searches, monkeypatch, tmp_path):
+    shrink(monkeypatch, "methods-nb201", {**TINY, "epochs": 2, "threads": 1})
+    for module in ("a", "b"):  # records of two classes with the same name
+        shutil.copytree(own_searches / "group", tmp_path / module)
+        for config in (tmp_path / module).glob("seed-*/config.json"):
+            config.write_text(config.read_text().replace('"gdas"', f'"{module}:Mine"'))
+    figure = open_figure("methods-nb201", ONLY, [tmp_path / "a", tmp_path / "b"])
+    jobs = figure.jobs("quick", compared[0].parent, {}, SEEDS, lambda function, *rest: function(*rest))
+    results = figure.results(jobs, figure.table(jobs, {}))
+    for curve, shift in (("gdas", 0.1), ("random-ws", 0.1), ("Mine", 0.05), ("b:Mine", 0.0)):
+        for of in MEASURES:
+            results.samples["nb201", curve][of] = np.arange(5) / 1000 + shift
+    first, second = (note for note in results.notes() if "anytime" in note)
+    assert "of Mine rank significantly lower than those of 2 of 3 others (gdas, random-ws) and significantly" in first
+    assert "of b:Mine rank significantly lower than those of 3 of 3 others (gdas, random-ws, Mine) (" in second
+    assert "Holm over 5 tests" in first and "Holm over 5 tests" in second

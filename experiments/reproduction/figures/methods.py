@@ -14,8 +14,8 @@ OF_OPERATIONS = ("pc-darts", "lambda-darts", "darts-minus", "oles", "is-darts", 
 """Methods that cannot search widths. A test compares both lists with the methods' `check_space`, which would have to
 import all optimizers here."""
 SEEDS = tuple(range(10))
-COMMON_BASE = ("preset", "epochs", "images", "images_per_half", "image_side", "channels", "cells")
-"""Options that all searches of a comparison share; their other options are hyperparameters."""
+SHARED_OPTIONS = ("preset", "epochs", "images", "images_per_half", "image_side", "channels", "cells", "reference")
+"""Options that all searches of a comparison share. All others are hyperparameters, or do not change results."""
 
 
 def methods_on(space: str) -> tuple[str, ...]:
@@ -38,7 +38,7 @@ def _comparison(where: str, *spaces: str, defaults: Mapping[str, Mapping[str, An
         runs="search",
         drawing="methods:MethodTable",
         joins="searches",
-        shared_options=COMMON_BASE,
+        shared_options=SHARED_OPTIONS,
         full=Scale(panels, {"scale": "full", "threads": 1, "epochs": 50}, SEEDS),
         long=Scale(panels, small["long"], SEEDS),
         medium=Scale(panels, small["medium"], SEEDS),

@@ -43,11 +43,18 @@ BELOW = 0.28
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """The finished runs of one curve."""
+    """The finished runs of one curve.
+
+    Attributes:
+        panel, curve: the panel and the curve.
+        runs: the runs.
+        is_joined: whether the runs were added to the figure with `--join`.
+    """
 
     panel: Panel
     curve: Curve
     runs: Sequence[Any]
+    is_joined: bool = False
 
     @property
     def place(self) -> Place:
@@ -86,7 +93,7 @@ class Results(ABC):
 
     @classmethod
     def with_joined(cls, found: Sequence[Found], joined: Sequence[RunRecord]) -> Sequence[Found]:
-        """Return the curves of a figure with those of joined runs. Default: joined runs do not become curves."""
+        """Return the curves of the figure, and curves of joined runs if the figure draws them. Default: the former."""
         return found
 
     @property
@@ -179,12 +186,13 @@ class Results(ABC):
 
     @property
     def seeds_text(self) -> str:
-        """The number of finished runs of a curve in words: "10 seeds", or "1 to 2 of 10 seeds"."""
+        """The number of the figure's own finished runs of a curve in words: "10 seeds", or "1 to 2 of 10 seeds"."""
         planned = len({{**job.search, **job.options}["seed"] for job in self.shown})
-        least = min(self.numbers_of_runs)
+        numbers = [len(found.runs) for found in self.found if not found.is_joined]
+        least, most = min(numbers), max(numbers)
         if least == planned:
             return counted(planned, "seed")
-        done = f"{least} to {self.seeds}" if least < self.seeds else str(least)
+        done = f"{least} to {most}" if least < most else str(least)
         return f"{done} of {counted(planned, 'seed')}"
 
     def band(self, axes_have: Sequence[int], is_cut: bool = False) -> str:

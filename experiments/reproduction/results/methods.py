@@ -28,13 +28,13 @@ from nasbench1shot1.display.curves import LEVEL_COLOUR, LEVEL_LOOK, Pooled, log_
 from nasbench1shot1.display.style import AnyStyle, tones
 from nasbench1shot1.evaluator import Baseline, scores_on_other_datasets
 from nasbench1shot1.experiments.comparison.rank_tests import FEWEST, SIGNIFICANT, Distribution, rank_tests
-from nasbench1shot1.experiments.reproduction.figures.parts import Curve, Panel
+from nasbench1shot1.experiments.reproduction.figures.parts import Curve, Panel, space_panel
 from nasbench1shot1.experiments.reproduction.results.base import Found, Place, SearchResults, in_front
 from nasbench1shot1.ground.text import counted
-from nasbench1shot1.one_shot_search.captions import provenance, scale_text
-from nasbench1shot1.one_shot_search.record import Run
+from nasbench1shot1.one_shot_search.captions import option_texts, provenance, scale_text
+from nasbench1shot1.one_shot_search.options import non_default_options
 from nasbench1shot1.one_shot_search.regret_curve import baseline_of, other_regrets
-from nasbench1shot1.registry import one_shot_space
+from nasbench1shot1.registry import BUILT_IN, one_shot_space
 from nasbench1shot1.runs.record import RunRecord
 from nasbench1shot1.space import OneShotSpace
 
@@ -109,8 +109,26 @@ class MethodTable(SearchResults):
 
     @classmethod
     def with_joined(cls, found: Sequence[Found], joined: Sequence[RunRecord]) -> Sequence[Found]:
-        """Return the curves of the figure, and one for each optimizer of joined searches on each shown space."""
-        return [*found, *joined_curves(found, joined)]
+        """Return the curves of the figure, and then one for each optimizer of the joined searches on each space.
+
+        A curve is named after the class of its optimizer. If the name is taken, it is the whole reference, or the name
+        of a built-in optimizer with "(joined)".
+        """
+        panels = {of.panel.options["space"]: of.panel for of in found}
+        taken, names = {*BUILT_IN["optimizers"], *(of.curve.key for of in found)}, dict[str, str]()
+        runs = dict[tuple[str, str], list[RunRecord]]()
+        for run in joined:
+            optimizer = run.config["optimizer"]
+            if optimizer not in names:
+                short = optimizer.rpartition(":")[2]
+                names[optimizer] = next(n for n in (short, optimizer, f"{optimizer} (joined)") if n not in taken)
+                taken.add(names[optimizer])
+            runs.setdefault((run.config["space"], optimizer), []).append(run)
+        own = []
+        for (space, optimizer), of_curve in runs.items():
+            curve = Curve(names[optimizer], names[optimizer], {"optimizer": optimizer})
+            own.append(Found(panels.get(space) or space_panel(space, ()), curve, of_curve, is_joined=True))
+        return [*found, *own]
 
     @cached_property
     def samples(self) -> dict[Place, dict[str, Floats]]:
@@ -229,24 +247,20 @@ class MethodTable(SearchResults):
     def rank_tests(self) -> pandas.DataFrame:
         """The rank tests of all pairs of methods on each space, and of methods and random sampling.
 
-        With joined searches, only pairs with a method of these searches are tested. The tests compare all `MEASURES`;
-        random sampling has no regret averaged over epochs. Holm's correction applies to the tested pairs of one space
-        and measure, with random sampling as one of the methods.
+        With joined searches, only pairs that include one of their methods are tested. Random sampling has no regret
+        averaged over epochs. Holm's correction counts all tests of one space and measure, including those against
+        random sampling.
         """
         frames = []
         for panel, curves in self.by_panel:
-            baselines, own = self.baselines[panel.key], self._joined_keys(curves)
-            ordered = sorted(curves, key=lambda found: found.curve.key not in own)  # own methods are first in a pair
+            baselines = self.baselines[panel.key]
+            joined = [found.curve.key for found in curves if found.is_joined] if self.joined else None
             for measure in [*baselines, ANYTIME]:
-                samples = {found.curve.key: self.samples[found.place][measure] for found in ordered}
+                samples = {found.curve.key: self.samples[found.place][measure] for found in curves}
                 known = {RANDOM: baselines[measure]} if measure in baselines else None
-                tests = rank_tests(samples, measure, own if self.joined else None, known)
+                tests = rank_tests(samples, measure, joined, known)
                 frames.append(in_front(tests.rename(columns={"moment": "measure"}), panel=panel.key))
-        return pandas.concat(frames, ignore_index=True)
-
-    def _joined_keys(self, curves: Sequence[Found]) -> list[str]:
-        """Return the keys of the curves of joined searches among some curves."""
-        return [found.curve.key for found in curves if set(found.runs) & set(self.joined)]
+        return pandas.concat([frame for frame in frames if len(frame)] or frames[:1], ignore_index=True)
 
     def rows(self) -> list[list[str]]:
         """Return mean and band of every measure in percent, and the seconds of a search."""
@@ -262,21 +276,23 @@ class MethodTable(SearchResults):
     def notes(self) -> list[str]:
         """Return what brackets mean, and how many pairs of methods differ significantly.
 
-        With joined searches, the latter is one line for each of their methods and each measure.
+        With joined searches, there is instead a line for each joined method and measure.
         """
         found = self.brackets_note(any(own.is_cut for pooled in self.pooled.values() for own in pooled.values()))
         for (panel, measure), tests in self.rank_tests.groupby(["panel", "measure"], sort=False):
             words = WORDS[str(measure)]
             named = "Mann–Whitney and exact tests" if RANDOM in tests["second"].to_numpy() else "Mann–Whitney"
-            how = f"{named}, Holm, p < {SIGNIFICANT}"
             if not self.joined:
                 differ = int((tests["p_holm"] < SIGNIFICANT).sum())
-                found.append(f"{panel}: {words} regrets differ in {differ} of {counted(len(tests), 'pair')} ({how})")
-            for method, own in tests.groupby("first", sort=False) if self.joined else ():
-                compared = f"compared with {counted(len(own), 'other')}"
-                found.append(f"{panel}: {words} regrets of {method}, {compared}, are {_verdict(own)}; {how}")
-        few = [of for of in self.found if of.curve.key in self._joined_keys([of]) and len(of.runs) < FEWEST]
-        return [*found, *(f"{'/'.join(of.place)} has fewer than {FEWEST} searches, so it is not tested" for of in few)]
+                how = f"({named}, Holm, p < {SIGNIFICANT})"
+                found.append(f"{panel}: {words} regrets differ in {differ} of {counted(len(tests), 'pair')} {how}")
+                continue
+            how = f"({named}, Holm over {counted(len(tests), 'test')}, p < {SIGNIFICANT})"
+            for method in (of.curve.key for of in self.found if of.is_joined and of.panel.key == panel):
+                if len(own := tests_of(tests, method)):
+                    found.append(f"{panel}: {words} regrets of {method} {_describe_differences(own)} {how}")
+        few = ["/".join(of.place) for of in self.found if of.is_joined and len(of.runs) < FEWEST]
+        return [*found, *(f"{name} is not tested, because it has fewer than {FEWEST} searches" for name in few)]
 
     def drawn(self, style: AnyStyle | None, colours: Mapping[str, str]) -> "axes.Figure":
         """Return the picture: mean and band of the final regret, and of the best-seen one, for every method.
@@ -312,7 +328,7 @@ class MethodTable(SearchResults):
                 ax.set_xlabel(f"test regret [{'%, log scale' if floor else '%'}]\n({measured})")
             labels = self.labels
             canvas.axes[0].set_yticks(range(len(order)), [labels[key] for key in order])
-            joined = self._joined_keys(self.found)
+            joined = {found.curve.key for found in self.found if found.is_joined}
             for key, tick in zip(order, canvas.axes[0].get_yticklabels(), strict=True):
                 tick.set_fontweight("bold" if key in joined else "normal")
             canvas.axes[0].set_ylim(len(order) - 0.5, -0.5)
@@ -339,12 +355,21 @@ class MethodTable(SearchResults):
                     else "the table has no validation accuracies, so there are no best-seen regrets"
                 )
                 + ("; bands are cut at the left end" if is_floored else ""),
-                f"in bold: searches added to the figure ({', '.join(map(labels.__getitem__, joined))})"
-                if joined
-                else "",
+                self._joined_line(),
                 frames=self.all_frames,
             )
             return canvas.finish(title, caption, legend=legend, band=self.band([1], is_cut))
+
+    def _joined_line(self) -> str:
+        """Return the joined methods with their numbers of seeds and their non-default options; "" if there is none."""
+        texts = []
+        for found in (found for found in self.found if found.is_joined):
+            config = found.runs[0].config
+            options = option_texts(config, non_default_options(config), "\N{NO-BREAK SPACE}")
+            about = ", ".join([counted(len(found.runs), "seed"), *options])
+            where = f" on {found.panel.key}" if len(self.by_panel) > 1 else ""
+            texts.append(f"{found.curve.label}{where} ({about})")
+        return f"in bold, joined searches: {', '.join(texts)}" if texts else ""
 
     def _draw_method(self, ax: "axes.Axes", found: Found, row: int, floor: float, colours: Mapping[str, str]) -> None:
         """Draw mean and band of the final and of the best-seen regret of a method; regrets below `floor` lie at it."""
@@ -375,39 +400,22 @@ class MethodTable(SearchResults):
         return [frame for found in curves for frame in self.frames[found.place]]
 
 
-def joined_curves(found: Sequence[Found], joined: Sequence[RunRecord]) -> list[Found]:
-    """Return a curve for each optimizer of joined searches on each space that some curves show.
-
-    A curve has the class name of an optimizer outside the package. If the figure has a curve of this name, such as that
-    of a built-in method with its defaults, "(joined)" is added.
-    """
-    panels = {of.panel.options["space"]: of.panel for of in found}
-    taken, names = {of.curve.key for of in found}, dict[str, str]()
-    runs = dict[tuple[str, str], list[Run]]()
-    for run in (run for run in joined if isinstance(run, Run)):
-        optimizer = run.config["optimizer"]
-        if optimizer not in names:
-            short = optimizer.rpartition(":")[2]
-            names[optimizer] = next(n for n in (short, optimizer, f"{optimizer} (joined)") if n not in taken)
-            taken.add(names[optimizer])
-        if (space := run.config["space"]) in panels:
-            runs.setdefault((space, optimizer), []).append(run)
-    return [
-        Found(panels[space], Curve(names[optimizer], names[optimizer], {"optimizer": optimizer}), own)
-        for (space, optimizer), own in runs.items()
-    ]
+def tests_of(tests: pandas.DataFrame, method: str) -> pandas.DataFrame:
+    """Return the rank tests of a method, with the method as the first of each pair (`first`, `second` and `a12`)."""
+    other = tests[tests["second"] == method]
+    turned = other.assign(first=method, second=other["first"], a12=1 - other["a12"])
+    return pandas.concat([turned, tests[tests["first"] == method]])
 
 
-def _verdict(tests: pandas.DataFrame) -> str:
-    """Return in words how many of the other methods in some tests the first method differs from."""
-    tested = tests[tests["p_holm"] < SIGNIFICANT]
-    lower, higher = (list(of["second"]) for of in (tested[tested["a12"] > 0.5], tested[tested["a12"] < 0.5]))
-    parts = [
-        f"significantly {word} than those of {len(others)} ({', '.join(others)})"
-        for word, others in (("lower", lower), ("higher", higher))
-        if others
-    ]
-    return " and ".join(parts) or "not significantly lower or higher than any"
+def _describe_differences(tests: pandas.DataFrame) -> str:
+    """Return in words the methods with significantly higher and lower regrets than the first method of some tests."""
+    significant = tests[tests["p_holm"] < SIGNIFICANT]
+    of, parts = f" of {counted(len(tests), 'other')}", []
+    for word, is_so in (("lower", significant["a12"] > 0.5), ("higher", significant["a12"] < 0.5)):
+        if len(others := significant[is_so]["second"]):
+            parts.append(f"significantly {word} than those of {len(others)}{of} ({', '.join(others)})")
+            of = ""
+    return f"rank {' and '.join(parts)}" if parts else f"rank neither significantly lower nor higher than those{of}"
 
 
 def with_band(row: "pandas.Series[Any]", measure: str) -> str:
