@@ -86,7 +86,9 @@ def main():
     if not groups:
         parser.error(f"{folder} has no searches: give the folder of a panel, such as reproduce/figure2-medium/s1")
     for group in [*(of for of in METHODS if of in groups), *sorted(groups - {*METHODS})]:
-        describe(group, [nb.open_run(path) for path in sorted(folder.glob(f"{group}/seed-*/"))])
+        runs = [nb.open_run(path) for path in sorted(folder.glob(f"{group}/seed-*/"))]
+        if finished := [run for run in runs if run.is_finished]:
+            describe(group, finished)
 
 
 if __name__ == "__main__":
