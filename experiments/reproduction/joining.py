@@ -1,23 +1,40 @@
 """Finished runs that `--join` adds to a figure: black-box studies, or one-shot searches."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from nasbench1shot1.black_box_search.record import BlackBoxStudy
 from nasbench1shot1.experiments.reproduction.figures.parts import Figure, Panel
 from nasbench1shot1.experiments.reproduction.kinds import FigureJob
-from nasbench1shot1.ground.errors import InvalidInputError, UserError, alternatives, option
+from nasbench1shot1.ground.errors import InvalidInputError, UserError, alternatives, either, flag, option
 from nasbench1shot1.ground.files import as_path
-from nasbench1shot1.ground.text import counted
 from nasbench1shot1.jobs.job import is_started
 from nasbench1shot1.one_shot_search.group import SearchGroup
+from nasbench1shot1.one_shot_search.options import FACTS
 from nasbench1shot1.one_shot_search.record import Run, open_search
-from nasbench1shot1.runs.folder import CONFIG, SEEDS
+from nasbench1shot1.registry import BUILT_IN
+from nasbench1shot1.runs.folder import CONFIG, RECORDED, SEEDS, read_description
 from nasbench1shot1.runs.next_command import resume_command
 from nasbench1shot1.runs.record import RunRecord
 
-_FREE = frozenset({"seed", "table", "table_id", "device", "threads", "keep_weights_every", "format", "style"})
-"""Options and facts that may differ between pooled searches."""
+_FREE = frozenset({"space", "seed", "table", "table_id", "device", "threads", "keep_weights_every", "format", "style"})
+"""Options and facts that may differ between the searches of one row."""
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """Joined searches that differ only in their spaces and seeds.
+
+    Attributes:
+        optimizer: the recorded name of the optimizer.
+        name: the name of the row.
+        searches: the searches.
+    """
+
+    optimizer: str
+    name: str
+    searches: Sequence[RunRecord]
 
 
 def open_joined(figure: Figure, panels: Sequence[Panel], folders: Sequence[str | Path]) -> tuple[RunRecord, ...]:
@@ -52,8 +69,15 @@ def _studies(panels: Sequence[Panel], folder: str | Path) -> Sequence[RunRecord]
 
 def _searches(panels: Sequence[Panel], folder: str | Path) -> Sequence[RunRecord]:
     place = as_path(folder, "join", is_option=True)
+    if not place.is_dir():
+        raise InvalidInputError(f"there is no folder '{place}': give the folder of finished searches")
     if (place / SEEDS).is_file():
         runs = _group(place)
+    elif is_started(place) and read_description(place)[0] == RECORDED:
+        raise InvalidInputError(
+            f"'{place}' was recorded with nb.Recorder, so the size of its search is not known: draw it with "
+            f"{either('nb1shot1 compare', 'nb.compare')}"
+        )
     else:
         found = [place] if is_started(place) else sorted(of.parent for of in place.glob(f"*/*/seed-*/{CONFIG}"))
         runs = [open_search(each) for each in found]
@@ -73,12 +97,13 @@ def _searches(panels: Sequence[Panel], folder: str | Path) -> Sequence[RunRecord
 
 
 def _group(folder: Path) -> list[Run]:
-    """Return the searches of a group of seeds; raises UserError if some of them have not begun."""
+    """Return the searches of a group of seeds; raises UserError if some of them are not finished."""
     group = SearchGroup.open(folder)
-    if (begun := len(group.runs)) < len(group.seeds):
+    if not group.is_finished:
+        finished = sum(run.is_finished for run in group.runs)
         raise UserError(
-            f"'{folder}' has {begun} of {counted(len(group.seeds), 'search')}: finish it with "
-            f"{resume_command('search', folder)}, or join its finished searches one by one"
+            f"'{folder}' has {finished} finished searches, of {len(group.seeds)}: finish the others with "
+            f"{resume_command('search', folder)}"
         )
     return list(group.runs)
 
@@ -92,32 +117,29 @@ _OPENED: Mapping[str, Callable[[Sequence[Panel], str | Path], Sequence[RunRecord
 def check_joined(figure: Figure, jobs: Sequence[FigureJob], joined: Sequence[RunRecord]) -> None:
     """Raise InvalidInputError if a joined search differs from the figure in one of `Figure.shared_options`.
 
-    Searches of one optimizer on one space are pooled. Their seeds must differ, and their other options must be equal.
-    Searches of the figure itself cannot be joined.
+    The same error is raised for searches of the figure itself, and for two searches of a row with equal seeds or
+    different images.
     """
     if not figure.shared_options:
         return
     options_on, folders = {job.options["space"]: job.options for job in jobs}, {job.folder.resolve() for job in jobs}
-    pooled = dict[tuple[str, str], dict[int, RunRecord]]()
     for run in joined:
-        space, optimizer, seed = (run.config[name] for name in ("space", "optimizer", "seed"))
         if run.folder.resolve() in folders:
             raise InvalidInputError(f"'{run.folder}' is a search of the figure itself: remove it from {option('join')}")
         for name in figure.shared_options:
-            if (wanted := options_on[space].get(name)) != (found := run.config.get(name)):
+            if (wanted := options_on[run.config["space"]].get(name)) != (found := run.config.get(name)):
                 raise InvalidInputError(
                     f"'{run.folder}' has {_named(name, found)}, but the searches of the figure have "
                     f"{_named(name, wanted)}: join searches with the same value, or choose another {option('scale')}"
                 )
-        others = pooled.setdefault((space, optimizer), {seed: run})
-        if (same := others.setdefault(seed, run)) is not run:
-            raise InvalidInputError(f"'{same.folder}' and '{run.folder}' both have seed {seed}: join only one of them")
-        first = next(iter(others.values()))
-        if differing := _differing(first.config, run.config):
-            raise InvalidInputError(
-                f"'{first.folder}' and '{run.folder}' searched {space} with {optimizer}, but differ in "
-                f"{option(differing[0])}: join searches with equal options"
-            )
+    for row in rows_of(joined):
+        known = dict[tuple[str, int], RunRecord]()
+        for run in row.searches:
+            place = run.config["space"], run.config["seed"]
+            if (same := known.setdefault(place, run)) is not run:
+                raise InvalidInputError(
+                    f"'{same.folder}' and '{run.folder}' both have seed {place[1]}: join only one of them"
+                )
 
 
 def _named(name: str, value: object) -> str:
@@ -125,6 +147,56 @@ def _named(name: str, value: object) -> str:
     return f"no {option(name)}" if value is None else option(name, value)
 
 
-def _differing(a: Mapping[str, object], b: Mapping[str, object]) -> list[str]:
-    """Return the options and facts that differ between searches of one curve; some are only recorded if given."""
-    return [name for name in {**a, **b} if name not in _FREE and a.get(name) != b.get(name)]
+def rows_of(joined: Sequence[RunRecord], taken: Collection[str] = ()) -> list[Row]:
+    """Return joined one-shot searches as rows of a table, in the order in which they begin.
+
+    A row is named after the class of its optimizer. If the name is taken, or is that of a built-in optimizer, it is the
+    whole reference, or the built-in name with "(joined)". If an optimizer searched one space with different options,
+    each setting is a row, whose name also has these options.
+
+    Args:
+        joined: the searches.
+        taken: names that rows cannot have.
+
+    Raises InvalidInputError if searches of one optimizer have images of different content.
+    """
+    used = {*BUILT_IN["optimizers"], *taken}
+    by_optimizer = dict[str, list[RunRecord]]()
+    for run in joined:
+        by_optimizer.setdefault(run.config["optimizer"], []).append(run)
+    found = []
+    for optimizer, searches in by_optimizer.items():
+        short = optimizer.rpartition(":")[2]
+        name = next(name for name in (short, optimizer, f"{optimizer} (joined)") if name not in used)
+        used.add(name)
+        rows = dict[str, list[RunRecord]]()
+        for run in searches:
+            rows.setdefault(_settings(run, _varied(searches)), []).append(run)
+        found += [Row(optimizer, f"{short} {settings}" if settings else name, own) for settings, own in rows.items()]
+    return found
+
+
+def _varied(searches: Sequence[RunRecord]) -> list[str]:
+    """Return the options in which searches of one optimizer on the same space differ; raises as `rows_of`."""
+    found = dict[str, None]()
+    first = dict[str, RunRecord]()
+    for run in searches:
+        other = first.setdefault(run.config["space"], run)
+        for name in {**other.config, **run.config}:  # some options are only recorded if given
+            if name not in _FREE and other.config.get(name) != run.config.get(name):
+                if name in (*FACTS, "grown"):
+                    raise InvalidInputError(
+                        f"'{other.folder}' and '{run.folder}' differ in {name}: join only one of them"
+                    )
+                found[name] = None
+    return list(found)
+
+
+def _settings(run: RunRecord, names: Sequence[str]) -> str:
+    """Return the recorded values of options as on the command line; options without a value are left out."""
+    values = {name: run.config[name] for name in names if run.config.get(name) is not None}
+    return " ".join(f"{flag(name)} {_typed(value)}" for name, value in values.items())
+
+
+def _typed(value: object) -> str:
+    return ("yes" if value else "no") if isinstance(value, bool) else str(value)

@@ -133,7 +133,7 @@ def reproduce(
             _check_data(todo, places)
             check_writable(folder / MARK)
             failures = {} if draw_only else _run(figure.owner, jobs, folder, places, console)
-        picture = folder / f"{stem(name, only)}.{format}"
+        picture = folder / f"{stem(name, only)}{'-joined' if joined else ''}.{format}"
         with _packing_afterwards(jobs, target, figure.name, console):
             if (results := figure.results(jobs, table, band)) is not None:
                 _draw(picture, results, console, looks)

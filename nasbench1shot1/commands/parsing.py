@@ -67,7 +67,6 @@ def _bound(
     """Return the given options by name, and the words that do not belong to an option."""
     try:
         _, bound, others, _ = _app(name, options).parse_known_args(list(words))
-        return bound.arguments, others
     except UnknownOptionError as error:
         _refuse_unknown(name, options, error.token.keyword or error.token.value, explain)
     except MissingArgumentError as error:
@@ -77,6 +76,10 @@ def _bound(
             raise error.__cause__ from None
         error.verbose = False
         raise _refusal(name, str(error)) from error
+    given: dict[str, Any] = bound.arguments
+    if empty := [option for option in options if option.flag and given.get(option.name) == ()]:
+        raise _refusal(name, f"{empty[0].flag} needs a value")
+    return given, others
 
 
 def _app(name: str, options: Sequence[Option]) -> cyclopts.App:

@@ -267,7 +267,14 @@ class SearchOptions(RunOptions):
         """Return the optimizer in its initial state; raises InvalidInputError if its initialiser is incomplete."""
         from nasbench1shot1.optimizer import check_initialised
 
-        method = self.method(space, self.own, generator, device)
+        try:
+            method = self.method(space, self.own, generator, device)
+        except (TypeError, AttributeError) as error:
+            error.add_note(
+                f"nb1shot1: {self.method.__name__}.__init__() receives space, hyperparameters, generator and device: "
+                "call super().__init__(space, hyperparameters, generator, device) first"
+            )
+            raise
         check_initialised(method)
         return method
 

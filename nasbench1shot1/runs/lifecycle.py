@@ -174,7 +174,7 @@ def _has_begun(place: Path) -> bool:
 def _with_resume_advice(
     place: Path, folder: Path, kind: type[RunRecord], unrecorded: Mapping[str, object]
 ) -> Iterator[None]:
-    """Give the command that resumes a run after Ctrl-C, and after an error in a module that the run names.
+    """Give the command that resumes a run after Ctrl-C, and after an error or an exit in a module that the run names.
 
     Args:
         place: the folder of the run, absolute.
@@ -192,11 +192,13 @@ def _with_resume_advice(
         if kind.COMMAND and (place / CONFIG).exists():
             raise RunStoppedError(place, kind.COMMAND, resuming()) from stop
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         passed = {frame.f_globals.get("__name__") for frame, _ in walk_tb(error.__traceback__)}
         own = [module for module in (modules_of(place) or "").split(",") if module in passed]
         if own and kind.COMMAND:
             advice = f"correct it, then continue with {command(kind.COMMAND, resuming())}"
+            if isinstance(error, SystemExit):
+                raise UserError(f"your module {own[0]}, or code that it called, exited Python: {advice}") from error
             passes = f"The error is in your module {own[0]}, or in code that it called"
             error.add_note(UserError(f"{passes}: {advice}").for_command_line)
         raise

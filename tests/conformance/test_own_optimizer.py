@@ -347,6 +347,28 @@ def test_an_error_in_the_class_ends_with_the_command_that_resumes_the_search(tmp
     assert not hasattr(raised.value, "__notes__")
 
 
+class ExitingInEpoch2(DARTS):
+    """A method that exits Python after the first recorded epochs."""
+
+    def begin_epoch(self, epoch: int, epochs: int, generator: torch.Generator) -> None:
+        super().begin_epoch(epoch, epochs, generator)
+        if epoch == 2:
+            sys.exit()
+
+
+def test_a_class_that_exits_python_ends_with_an_error_and_the_command_that_resumes_the_search(tmp_path):
+    with refuses(nb.UserError, f"your module {__name__}", "exited Python", options="resume allow_module"):
+        search(tmp_path / "run", optimizer=ExitingInEpoch2)
+    assert len(nb.open_run(tmp_path / "run").lines) == 2
+
+    def stop(epoch: object) -> None:
+        sys.exit(3)
+
+    with pytest.raises(SystemExit) as ended:  # of the user's script
+        search(tmp_path / "other", optimizer="darts", callbacks=[stop])
+    assert ended.value.code == 3
+
+
 @pytest.mark.parametrize("returned", ["mixing", "weight_mixing", "evaluation_mixing"])
 def test_an_error_names_the_method_that_returned_nan(returned):
     def undefined(self: nb.OneShotOptimizer) -> Mixing:

@@ -1,6 +1,7 @@
 """The comparisons of all one-shot methods: which methods on which spaces, regrets, baselines, rank tests, picture."""
 
 import io
+import json
 import shutil
 from dataclasses import replace
 
@@ -353,15 +354,24 @@ def test_significant_differences_are_listed_with_their_direction(compared, own_s
     ("folders", "words"),
     [
         (["larger"], "larger/seed-5' channels=4 channels=2 scale="),
-        (["group", "other"], "other/seed-5' group/seed-0' gdas draws="),
-        (["group", "flooding"], "flooding/seed-5' group/seed-0' gdas flooding="),
-        (["flooding", "group"], "flooding/seed-5' group/seed-0' gdas flooding="),
         (["group", "copy/seed-0"], "copy/seed-0' group/seed-0' seed 0"),
         (["empty"], "no searches"),
+        (["nowhere"], "no folder"),
+        (["recorded"], "nb.Recorder nb.compare"),
+        (["group", "images/seed-5"], "images/seed-5' group/seed-0' images_sha256"),
     ],
 )
 def test_own_searches_that_cannot_be_compared_are_refused(compared, own_searches, folders, words, tmp_path):
     (own_searches / "empty").mkdir(exist_ok=True)
+    if not (own_searches / "recorded").exists():
+        with nb.Recorder(own_searches / "recorded", nb.search_space("nb201")) as recorder:
+            recorder.record(nb.search_space("nb201")[0])
+        shutil.copytree(own_searches / "group" / "seed-0", own_searches / "images" / "seed-5")
+        config = own_searches / "images" / "seed-5" / "config.json"
+        content = json.loads(config.read_text())
+        content["images_sha256"] = "0" * 64
+        content["options"]["seed"] = 5
+        config.write_text(json.dumps(content))
     if not (own_searches / "copy").exists():
         shutil.copytree(own_searches / "group" / "seed-0", own_searches / "copy" / "seed-0")
     before = sorted(path.name for path in compared[0].parent.iterdir())
@@ -384,7 +394,7 @@ def test_searches_of_the_figure_itself_and_unfinished_groups_are_refused(compare
     group = tmp_path / "group"
     shutil.copytree(own_searches / "group", group)
     shutil.rmtree(group / "seed-3")
-    with refuses(nb.UserError, f"'{group}' has 4 of 5 searches", "resume="):
+    with refuses(nb.UserError, f"'{group}' has 4 finished searches, of 5", f'resume="{group}"'):
         drawn_again(folder, joined=[group])
 
 
@@ -404,3 +414,14 @@ def test_two_joined_methods_are_also_compared_with_each_other(compared, own_sear
     assert "of Mine rank significantly lower than those of 2 of 3 others (gdas, random-ws) and significantly" in first
     assert "of b:Mine rank significantly lower than those of 3 of 3 others (gdas, random-ws, Mine) (" in second
     assert "Holm over 5 tests" in first and "Holm over 5 tests" in second
+
+
+def test_each_setting_of_an_optimizer_is_a_row_of_its_own(compared, own_searches, tmp_path):
+    folder = tmp_path / "copy"
+    shutil.copytree(compared[0].parent, folder)
+    names = ["flooding", "other", "group"]
+    _, picture = drawn_again(folder, joined=[own_searches / name for name in names])
+    frame = pandas.read_csv(picture.with_suffix(".csv")).set_index("curve")
+    assert list(frame.index[2:-1]) == ["gdas --draws 2 --flooding 0.5", "gdas --draws 3", "gdas --draws 2"]
+    assert list(frame["seeds"][2:-1]) == [1, 1, 5]
+    assert picture.name.endswith("-joined.png") and (folder / compared[0].name).exists()

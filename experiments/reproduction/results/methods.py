@@ -29,12 +29,13 @@ from nasbench1shot1.display.style import AnyStyle, tones
 from nasbench1shot1.evaluator import Baseline, scores_on_other_datasets
 from nasbench1shot1.experiments.comparison.rank_tests import FEWEST, SIGNIFICANT, Distribution, rank_tests
 from nasbench1shot1.experiments.reproduction.figures.parts import Curve, Panel, space_panel
+from nasbench1shot1.experiments.reproduction.joining import rows_of
 from nasbench1shot1.experiments.reproduction.results.base import Found, Place, SearchResults, in_front
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.one_shot_search.captions import option_texts, provenance, scale_text
 from nasbench1shot1.one_shot_search.options import non_default_options
 from nasbench1shot1.one_shot_search.regret_curve import baseline_of, other_regrets
-from nasbench1shot1.registry import BUILT_IN, one_shot_space
+from nasbench1shot1.registry import one_shot_space
 from nasbench1shot1.runs.record import RunRecord
 from nasbench1shot1.space import OneShotSpace
 
@@ -109,25 +110,14 @@ class MethodTable(SearchResults):
 
     @classmethod
     def with_joined(cls, found: Sequence[Found], joined: Sequence[RunRecord]) -> Sequence[Found]:
-        """Return the curves of the figure, and then one for each optimizer of the joined searches on each space.
-
-        A curve is named after the class of its optimizer. If the name is taken, it is the whole reference, or the name
-        of a built-in optimizer with "(joined)".
-        """
-        panels = {of.panel.options["space"]: of.panel for of in found}
-        taken, names = {*BUILT_IN["optimizers"], *(of.curve.key for of in found)}, dict[str, str]()
-        runs = dict[tuple[str, str], list[RunRecord]]()
-        for run in joined:
-            optimizer = run.config["optimizer"]
-            if optimizer not in names:
-                short = optimizer.rpartition(":")[2]
-                names[optimizer] = next(n for n in (short, optimizer, f"{optimizer} (joined)") if n not in taken)
-                taken.add(names[optimizer])
-            runs.setdefault((run.config["space"], optimizer), []).append(run)
-        own = []
-        for (space, optimizer), of_curve in runs.items():
-            curve = Curve(names[optimizer], names[optimizer], {"optimizer": optimizer})
-            own.append(Found(panels.get(space) or space_panel(space, ()), curve, of_curve, is_joined=True))
+        """Return the curves of the figure, and then one for each row of joined searches on each space."""
+        panels, own = {of.panel.options["space"]: of.panel for of in found}, []
+        for row in rows_of(joined, {of.curve.key for of in found}):
+            curve = Curve(row.name, row.name, {"optimizer": row.optimizer})
+            for space in dict.fromkeys(run.config["space"] for run in row.searches):
+                panel = panels.get(space) or space_panel(space, ())
+                runs = [run for run in row.searches if run.config["space"] == space]
+                own.append(Found(panel, curve, runs, is_joined=True))
         return [*found, *own]
 
     @cached_property
@@ -374,7 +364,7 @@ class MethodTable(SearchResults):
     def _draw_method(self, ax: "axes.Axes", found: Found, row: int, floor: float, colours: Mapping[str, str]) -> None:
         """Draw mean and band of the final and of the best-seen regret of a method; regrets below `floor` lie at it."""
         (usual,) = curve_styles([str(found.curve.options["optimizer"])])
-        colour = colours.get(found.curve.key, usual["color"])
+        colour = colours.get(found.curve.key, BLACK if found.is_joined else usual["color"])
         looks = ((-0.14, colour), (0.14, "white"))
         for pooled, (shift, fill) in zip(self._drawn(found), looks, strict=False):
             ends = (float(v[0]) for v in (pooled.centre, pooled.low, pooled.high))
