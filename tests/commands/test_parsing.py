@@ -90,6 +90,8 @@ def test_values_have_the_type_of_their_field(line: str, given: dict[str, Any]) -
         ("--mode runing", "unknown mode 'runing'; did you mean 'running'?"),
         ("--out", "--out needs a value"),
         ("--out --loud", "--out needs a value"),
+        ("--labels", "--labels needs a value"),
+        ("a --budgets --loud", "--budgets needs a value"),
         ("--out ''", "--out is '', an empty string"),
         ("--out=", "--out is '', an empty string"),
         ("''", "an argument is '', an empty string"),

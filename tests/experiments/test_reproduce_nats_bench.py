@@ -208,7 +208,7 @@ def test_one_shot_searches_are_drawn_and_join_table_4(tmp_path, here, monkeypatc
         (["nats-figure7", "--evaluations", "5"], "--evaluations nats-figure7"),
         (["nats-figure7-size", "--only", "darts"], "nats-figure7-size darts tas"),
         (["nats-table4", "--spread", "std"], "--spread nats-table4"),
-        (["nats-table4", "--join", "nowhere"], "nowhere nats-figure7"),
+        (["nats-table4", "--join", "nowhere"], "nowhere finished searches"),
     ],
 )
 def test_bad_input_is_reported_in_one_sentence_and_writes_nothing(tmp_path, monkeypatch, capsys, arguments, values):
