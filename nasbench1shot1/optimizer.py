@@ -52,7 +52,11 @@ a description of it."""
 
 
 def _check_weights(name: str, mixing: Mixing) -> None:
-    """Raise InvalidInputError unless mixing weights are a mapping from names to tensors, or a tuple of mappings."""
+    """Raise InvalidInputError unless mixing weights are mappings from names to tensors, and a path an architecture."""
+    if not isinstance(mixing.path, Architecture | None):
+        raise InvalidInputError(
+            f"{name}() must return an nb.Architecture as the path, not an object of type {type(mixing.path).__name__}"
+        )
     tensor, given = imported("torch:Tensor"), {} if mixing.weights is None else mixing.weights
     for weights in given if isinstance(given, tuple) else (given,):
         is_mapping = isinstance(weights, Mapping)

@@ -219,6 +219,7 @@ def test_the_page_marks_the_required_methods():
     ("method", "result", "words"),
     [
         ("mixing", {}, "Mixing(weights), dict"),
+        ("mixing", Mixing(path="s1:0"), "nb.Architecture, str"),  # type: ignore[arg-type]
         ("weight_mixing", None, "Mixing(weights), None"),
         ("evaluation_mixing", (), "Mixing(weights), tuple"),
         ("weight_loss", None, "scalar tensor, None"),
