@@ -56,6 +56,9 @@ def describe(method, runs):
     predicted = sum(not run.lines[-1]["test_measured"] for run in runs)
     seeds = " | ".join(f"{regret:.2f}" for regret in regrets[:, -1])
     print(f"| {method} | {seeds} | {regrets[:, -1].mean():.2f} | {min(changes)} to {max(changes)} |")
+    quarters = [round(share * (regrets.shape[1] - 1) / 4) for share in range(5)]
+    means = ", ".join(f"{mean:.2f}" for mean in regrets[:, quarters].mean(axis=0))
+    print(f"  mean regrets after epochs {', '.join(map(str, quarters))}: {means}")
     for run in runs:
         print(f"  seed {run.config['seed']}: {trace(run)}")
     ((frequent, times),) = Counter(own[-1] for own in hashes).most_common(1)

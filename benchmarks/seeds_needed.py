@@ -69,7 +69,10 @@ def power(effect, seeds, level=LEVEL):
 def detected(deviation, seeds=SEEDS, level=LEVEL):
     """Return the smallest difference of two means that the test detects with a probability of `POWER`.
 
-    `deviation` is the standard deviation of each of the two methods; the other arguments are those of `power`.
+    Args:
+        deviation: the standard deviation of each of the two methods.
+        seeds: seeds of each method.
+        level: level of the test.
     """
     return float(deviation * brentq(lambda effect: power(effect, seeds, level) - POWER, 0, 5))
 
