@@ -15,6 +15,7 @@ from nasbench1shot1.display.options import PICTURES
 from nasbench1shot1.experiments.correlation.options import RankingOptions, ranking_options
 from nasbench1shot1.experiments.correlation.record import Ranking
 from nasbench1shot1.ground.errors import UserError, flag, shell_word
+from nasbench1shot1.ground.text import typed
 from nasbench1shot1.one_shot_search.group import SearchGroup
 from nasbench1shot1.one_shot_search.options import SearchConfig, search_options
 from nasbench1shot1.one_shot_search.record import Run
@@ -204,8 +205,7 @@ def _option(switches: set[str], name: str, value: object) -> str:
         return flag(name if value else f"no_{name}")
     if isinstance(value, tuple | list):
         return f"{flag(name)} {' '.join(shlex.quote(str(word)) for word in value)}"
-    typed = ("yes" if value else "no") if isinstance(value, bool) else str(value)
-    return f"{flag(name)} {shlex.quote(typed)}"
+    return f"{flag(name)} {shlex.quote(typed(value))}"
 
 
 def report_command(folders: Sequence[Path], file: Path, options: Mapping[str, object]) -> str:

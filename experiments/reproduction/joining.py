@@ -9,6 +9,7 @@ from nasbench1shot1.experiments.reproduction.figures.parts import Figure, Panel
 from nasbench1shot1.experiments.reproduction.kinds import FigureJob
 from nasbench1shot1.ground.errors import InvalidInputError, UserError, alternatives, either, flag, option
 from nasbench1shot1.ground.files import as_path
+from nasbench1shot1.ground.text import typed
 from nasbench1shot1.jobs.job import is_started
 from nasbench1shot1.one_shot_search.group import SearchGroup
 from nasbench1shot1.one_shot_search.options import FACTS
@@ -150,9 +151,10 @@ def _named(name: str, value: object) -> str:
 def rows_of(joined: Sequence[RunRecord], taken: Collection[str] = ()) -> list[Row]:
     """Return joined one-shot searches as rows of a table, in the order in which they begin.
 
-    A row is named after the class of its optimizer. If the name is taken, or is that of a built-in optimizer, it is the
-    whole reference, or the built-in name with "(joined)". If an optimizer searched one space with different options,
-    each setting is a row, whose name also has these options.
+    A row has the name of its optimizer's class. If another row or a built-in optimizer has this name, the row has the
+    whole reference instead, such as "my_module:MyMethod". "(joined)" follows the name of a built-in
+    optimizer. If an optimizer searched one space with different options, each setting is a row whose name contains
+    these options.
 
     Args:
         joined: the searches.
@@ -170,8 +172,9 @@ def rows_of(joined: Sequence[RunRecord], taken: Collection[str] = ()) -> list[Ro
         name = next(name for name in (short, optimizer, f"{optimizer} (joined)") if name not in used)
         used.add(name)
         rows = dict[str, list[RunRecord]]()
+        varied = _varied(searches)
         for run in searches:
-            rows.setdefault(_settings(run, _varied(searches)), []).append(run)
+            rows.setdefault(_settings(run, varied), []).append(run)
         found += [Row(optimizer, f"{short} {settings}" if settings else name, own) for settings, own in rows.items()]
     return found
 
@@ -195,8 +198,4 @@ def _varied(searches: Sequence[RunRecord]) -> list[str]:
 def _settings(run: RunRecord, names: Sequence[str]) -> str:
     """Return the recorded values of options as on the command line; options without a value are left out."""
     values = {name: run.config[name] for name in names if run.config.get(name) is not None}
-    return " ".join(f"{flag(name)} {_typed(value)}" for name, value in values.items())
-
-
-def _typed(value: object) -> str:
-    return ("yes" if value else "no") if isinstance(value, bool) else str(value)
+    return " ".join(f"{flag(name)} {typed(value)}" for name, value in values.items())

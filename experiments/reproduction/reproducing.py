@@ -133,7 +133,7 @@ def reproduce(
             _check_data(todo, places)
             check_writable(folder / MARK)
             failures = {} if draw_only else _run(figure.owner, jobs, folder, places, console)
-        picture = folder / f"{stem(name, only)}{'-joined' if joined else ''}.{format}"
+        picture = folder / f"{stem(name, only, bool(joined))}.{format}"
         with _packing_afterwards(jobs, target, figure.name, console):
             if (results := figure.results(jobs, table, band)) is not None:
                 _draw(picture, results, console, looks)
@@ -346,20 +346,22 @@ def _draw(picture: Path, results: "Results", console: "Console", looks: Mapping[
 # Folders --------------------------------------------------------------------------------------------------------------
 
 
-def stem(name: str, only: Sequence[str]) -> str:
+def stem(name: str, only: Sequence[str], has_joined: bool = False) -> str:
     """Return the name of picture and CSV file without suffix; parts of a figure have different names than the whole
-    figure.
+    figure, and so has a figure with joined runs.
 
     Args:
         name: "figure2", …
         only: the parts, as in `open_figure`; empty for the whole figure.
+        has_joined: whether the figure shows joined runs.
     """
+    end = "-joined" if has_joined else ""
     if not only:
-        return name
+        return f"{name}{end}"
     parts = re.sub(r"[^\w.+-]", "_", "+".join(only).replace("/", "-"))
     if len(parts) > LONGEST:
         parts = f"{parts[:LONGEST]}-{hashlib.sha256(parts.encode()).hexdigest()[:8]}"
-    return f"{name}-{parts}"
+    return f"{name}-{parts}{end}"
 
 
 def mark_folder(folder: Path, name: str) -> None:

@@ -25,6 +25,11 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else plural}"
 
 
+def typed(value: object) -> str:
+    """Return a value of an option as on the command line: "yes" and "no" for truth values."""
+    return ("yes" if value else "no") if isinstance(value, bool) else str(value)
+
+
 def number_range(numbers: Collection[int]) -> str:
     """Return the smallest and the largest of at least one number: "2 to 10", or "10" if all are equal."""
     least, most = min(numbers), max(numbers)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pandas
 
 from nasbench1shot1.ground.errors import UserError, flag
-from nasbench1shot1.ground.text import counted
+from nasbench1shot1.ground.text import counted, typed
 from nasbench1shot1.images.data_sets import OTHER
 from nasbench1shot1.one_shot_search.options import ONE_SHOT_IMAGES, TRAINING, SearchConfig, non_default_options
 from nasbench1shot1.one_shot_search.record import SELECTED_EPOCH, SearchRecord
@@ -79,8 +79,7 @@ def option_texts(config: Mapping[str, Any], options: Mapping[str, object], space
     def text(name: str, value: object) -> str:
         if isinstance(value, bool) and name in switches:
             return flag(name if value else f"no_{name}")
-        typed = ("yes" if value else "no") if isinstance(value, bool) else value
-        return f"{flag(name)}{space}{typed}"
+        return f"{flag(name)}{space}{typed(value)}"
 
     return [text(name, value) for name, value in options.items()]
 

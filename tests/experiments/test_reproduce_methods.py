@@ -272,7 +272,7 @@ def test_a_scale_that_a_figure_does_not_have_is_refused(tmp_path):
 
 @pytest.fixture(scope="module")
 def own_searches(compared, tmp_path_factory):
-    """The folder of a group of five searches of the size of the comparison, and that of one with another size."""
+    """A folder of searches as large as those of the comparison: a group of five, and single ones with other options."""
     folder = tmp_path_factory.mktemp("own")
     common = {**TINY, "epochs": 2, "threads": 1, "optimizer": "gdas", "space": "nb201", "draws": 2}
     with pytest.MonkeyPatch.context() as patch:
@@ -315,7 +315,7 @@ def test_own_searches_are_a_row_that_is_tested_against_all_others(compared, own_
     pairs = [("gdas", "gdas (joined)"), ("random-ws", "gdas (joined)"), ("gdas (joined)", RANDOM)]
     assert list(zip(of_final["first"], of_final["second"], strict=True)) == pairs
     assert (of_final["p_holm"] >= of_final["p"]).all()
-    assert "nb201: final regrets of gdas (joined) rank " in said and "Holm over 3 tests" in said
+    assert "nb201: gdas (joined) has " in said and "Holm over 3 tests" in said
     assert "gdas (joined)" in pandas.read_csv(picture.with_name(f"{picture.stem}-searches.csv"))["curve"].to_list()
 
 
@@ -345,8 +345,8 @@ def test_significant_differences_are_listed_with_their_direction(compared, own_s
             results.samples["nb201", curve][of] = values + shift
     (line,) = (note for note in results.notes() if "anytime" in note)
     assert line == (
-        "nb201: anytime regrets of gdas (joined) rank significantly lower than those of 1 of 2 others (gdas) and "
-        "significantly higher than those of 1 (random-ws) (Mann–Whitney, Holm over 2 tests, p < 0.05)"
+        "nb201: gdas (joined) has significantly lower anytime regrets than 1 of 2 others (gdas) and significantly "
+        "higher anytime regrets than 1 of 2 others (random-ws); Mann–Whitney, Holm over 2 tests, p < 0.05"
     )
 
 
@@ -411,8 +411,10 @@ def test_two_joined_methods_are_also_compared_with_each_other(compared, own_sear
         for of in MEASURES:
             results.samples["nb201", curve][of] = np.arange(5) / 1000 + shift
     first, second = (note for note in results.notes() if "anytime" in note)
-    assert "of Mine rank significantly lower than those of 2 of 3 others (gdas, random-ws) and significantly" in first
-    assert "of b:Mine rank significantly lower than those of 3 of 3 others (gdas, random-ws, Mine) (" in second
+    assert (
+        "Mine has significantly lower anytime regrets than 2 of 3 others (gdas, random-ws) and significantly" in first
+    )
+    assert "b:Mine has significantly lower anytime regrets than 3 of 3 others (gdas, random-ws, Mine); " in second
     assert "Holm over 5 tests" in first and "Holm over 5 tests" in second
 
 

@@ -121,7 +121,7 @@ class Figure:
         fixed: options that differ between panels, so that users cannot set them for all panels.
         joins: the runs that --join adds: "studies" (of black-box optimizers) or "searches". Default: --join does not
             apply.
-        shared_options: options in which joined searches must equal those of the figure.
+        shared_options: options that must have the same values in joined searches as in the figure's own.
         otherwise: the figure on a table that lacks what the searches observe (`observed.lacking`), if there is one.
         long: the runs at the long scale, if the figure has it.
         medium: the runs at the medium scale, if the figure has it.

@@ -277,10 +277,10 @@ class MethodTable(SearchResults):
                 how = f"({named}, Holm, p < {SIGNIFICANT})"
                 found.append(f"{panel}: {words} regrets differ in {differ} of {counted(len(tests), 'pair')} {how}")
                 continue
-            how = f"({named}, Holm over {counted(len(tests), 'test')}, p < {SIGNIFICANT})"
+            how = f"{named}, Holm over {counted(len(tests), 'test')}, p < {SIGNIFICANT}"
             for method in (of.curve.key for of in self.found if of.is_joined and of.panel.key == panel):
-                if len(own := tests_of(tests, method)):
-                    found.append(f"{panel}: {words} regrets of {method} {_describe_differences(own)} {how}")
+                if len(own := _tests_of(tests, method)):
+                    found.append(f"{panel}: {method} has {_describe_differences(own, words)}; {how}")
         few = ["/".join(of.place) for of in self.found if of.is_joined and len(of.runs) < FEWEST]
         return [*found, *(f"{name} is not tested, because it has fewer than {FEWEST} searches" for name in few)]
 
@@ -390,22 +390,26 @@ class MethodTable(SearchResults):
         return [frame for found in curves for frame in self.frames[found.place]]
 
 
-def tests_of(tests: pandas.DataFrame, method: str) -> pandas.DataFrame:
+def _tests_of(tests: pandas.DataFrame, method: str) -> pandas.DataFrame:
     """Return the rank tests of a method, with the method as the first of each pair (`first`, `second` and `a12`)."""
     other = tests[tests["second"] == method]
     turned = other.assign(first=method, second=other["first"], a12=1 - other["a12"])
     return pandas.concat([turned, tests[tests["first"] == method]])
 
 
-def _describe_differences(tests: pandas.DataFrame) -> str:
-    """Return in words the methods with significantly higher and lower regrets than the first method of some tests."""
-    significant = tests[tests["p_holm"] < SIGNIFICANT]
-    of, parts = f" of {counted(len(tests), 'other')}", []
+def _describe_differences(tests: pandas.DataFrame, words: str) -> str:
+    """Return in words which methods the first method of some tests differs from significantly.
+
+    Args:
+        tests: the tests of one measure.
+        words: the measure in words, such as "final".
+    """
+    significant, of = tests[tests["p_holm"] < SIGNIFICANT], f"of {counted(len(tests), 'other')}"
+    parts = []
     for word, is_so in (("lower", significant["a12"] > 0.5), ("higher", significant["a12"] < 0.5)):
         if len(others := significant[is_so]["second"]):
-            parts.append(f"significantly {word} than those of {len(others)}{of} ({', '.join(others)})")
-            of = ""
-    return f"rank {' and '.join(parts)}" if parts else f"rank neither significantly lower nor higher than those{of}"
+            parts.append(f"significantly {word} {words} regrets than {len(others)} {of} ({', '.join(others)})")
+    return " and ".join(parts) or f"neither significantly lower nor significantly higher {words} regrets than any {of}"
 
 
 def with_band(row: "pandas.Series[Any]", measure: str) -> str:
