@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.constraint import Constraint
-from nasbench1shot1.ground.arguments import check_torch_generator
-from nasbench1shot1.ground.errors import InvalidInputError
+from nasbench1shot1.ground.arguments import check_torch_generator, is_integer
+from nasbench1shot1.ground.errors import InvalidInputError, shorten
 from nasbench1shot1.ground.plugins import imported
 from nasbench1shot1.hyperparameters import Hyperparameters as Hyperparameters
 from nasbench1shot1.phases import Phase, bilevel_phases
@@ -36,6 +36,7 @@ WITHOUT_STEPS_OF_LAMBDA = dict.fromkeys(
 """`unused_options` of methods without steps of Λ."""
 
 _A_MIXING = (Mixing, "a Mixing, such as Mixing(weights) or Mixing(path=architecture)")
+_PAIRS = (Sequence, "a list of pairs of whole numbers")
 _RETURNED: Mapping[str, tuple[type | str, str]] = {
     "mixing": _A_MIXING,
     "weight_mixing": _A_MIXING,
@@ -46,6 +47,9 @@ _RETURNED: Mapping[str, tuple[type | str, str]] = {
     "frozen_weights": (Collection, "a collection of names of weights"),
     "structure": (Mapping, "a dict of JSON values"),
     "state_dict": (dict, "a dict"),
+    "scorings": _PAIRS,
+    "mixture_scorings": _PAIRS,
+    "scorings_at_end": _PAIRS,
 }
 """What methods of a one-shot optimizer must return: the type, or a reference to a type that is not imported here, and
 a description of it."""
@@ -72,6 +76,13 @@ def _check_scalar(name: str, loss: Tensor) -> None:
     """Raise InvalidInputError unless a loss has exactly one entry, as a backward pass requires."""
     if loss.numel() != 1:
         raise InvalidInputError(f"{name}() must return a scalar tensor, not a tensor of shape {tuple(loss.shape)}")
+
+
+def _check_pairs(name: str, pairs: Sequence[Any]) -> None:
+    """Raise InvalidInputError unless each entry is a pair of whole numbers."""
+    for pair in pairs:
+        if not isinstance(pair, Sequence) or len(pair) != 2 or not all(map(is_integer, pair)):
+            raise InvalidInputError(f"{name}() must return {_PAIRS[1]}, not a list with {shorten(repr(pair))}")
 
 
 def check_initialised(method: OneShotOptimizer) -> None:
@@ -104,6 +115,9 @@ _CHECKS: Mapping[str, Callable[[str, Any], None]] = {
     "weight_loss": _check_scalar,
     "structure": check_json_values,
     "state_dict": check_checkpoint_values,
+    "scorings": _check_pairs,
+    "mixture_scorings": _check_pairs,
+    "scorings_at_end": _check_pairs,
 }
 """Checks of results that have the right type, by the method that returns them."""
 

@@ -16,7 +16,7 @@ from nasbench1shot1.benchmark import BENCHMARKS
 from nasbench1shot1.benchmark import benchmark as benchmark
 from nasbench1shot1.benchmark import benchmarks as benchmarks
 from nasbench1shot1.ground.errors import InvalidInputError, alternatives, either, option
-from nasbench1shot1.ground.plugins import IMPORT_ADVICE, Group, imported, imported_module
+from nasbench1shot1.ground.plugins import IMPORT_ADVICE, Group, check_overrides, imported, imported_module
 
 if TYPE_CHECKING:
     from nasbench1shot1.black_box_optimizer import BlackBoxOptimizer
@@ -156,6 +156,7 @@ def _checked_space(name: str, found: Any) -> "SearchSpace":
     from nasbench1shot1.space import SearchSpace
 
     if isinstance(found, SearchSpace):
+        check_overrides(type(found))
         return found
     what = "a class: name an instance" if isinstance(found, type) else "not a search space: name an nb.SearchSpace"
     raise InvalidInputError(f"'{name}' is {what}, such as my_module:SPACE")
@@ -231,7 +232,7 @@ def _one_shot_names() -> list[str]:
 def optimizer(name: str) -> "type[OneShotOptimizer]":
     """Return the class of the one-shot optimizer with a name, such as "darts".
 
-    Raises InvalidInputError for an unknown name, or one of something else.
+    Raises InvalidInputError for an unknown name, one of something else, or a class with a method of another signature.
     """
     from nasbench1shot1.optimizer import OneShotOptimizer
 
@@ -249,7 +250,7 @@ def optimizer(name: str) -> "type[OneShotOptimizer]":
 def black_box_optimizer(name: str) -> "type[BlackBoxOptimizer]":
     """Return the class of the black-box optimizer with a name, such as "regularized-evolution".
 
-    Raises InvalidInputError for an unknown name, or one of something else.
+    Raises InvalidInputError for an unknown name, one of something else, or a class with a method of another signature.
     """
     from nasbench1shot1.black_box_optimizer import BlackBoxOptimizer
 
@@ -281,6 +282,7 @@ def _checked_class(name: str, found: Any, base: type, what: str) -> Any:
         raise InvalidInputError(f"'{name}' is not {what}: name a subclass of nb.{base.__name__}")
     if lacking := sorted(getattr(found, "__abstractmethods__", ())):
         raise InvalidInputError(f"'{name}' lacks {', '.join(lacking)}: implement them, or name another optimizer")
+    check_overrides(found)
     return found
 
 

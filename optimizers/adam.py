@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
+from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.optimizer import Hyperparameters, OneShotOptimizer
 from nasbench1shot1.runs.options import IF_GIVEN, RATE, OfLength, Range
 from nasbench1shot1.space import OneShotSpace
@@ -60,15 +61,33 @@ class AdamOptimizer(OneShotOptimizer):
         return bool(self.hyperparameters.weights_first)
 
     def descend(self, gradients: tuple[Tensor | None, ...]) -> None:
-        """Take one step of Adam, given ∂loss/∂Λ for every tensor of Λ."""
+        """Take one step of Adam, given ∂loss/∂Λ for every tensor of Λ.
+
+        Raises InvalidInputError unless there is a tensor of the right shape, or None, for every tensor of Λ.
+        """
         from torch.nn.utils import clip_grad_norm_
 
+        self._check_gradients(gradients)
         for value, gradient in zip(self.parameters.values(), gradients, strict=True):
             value.grad = gradient
         if self.hyperparameters.architecture_grad_clip:
             clip_grad_norm_(self.parameters.values(), self.hyperparameters.architecture_grad_clip)
         self.adam.step()
         self.adam.zero_grad()
+
+    def _check_gradients(self, gradients: Sequence[Tensor | None]) -> None:
+        wanted = [tuple(value.shape) for value in self.parameters.values()]
+        if len(gradients) == len(wanted) and all(
+            gradient is None or tuple(gradient.shape) == shape
+            for gradient, shape in zip(gradients, wanted, strict=True)
+        ):
+            return
+        shapes = ", ".join(f"{shape} for {key}" for key, shape in zip(self.parameters, wanted, strict=True))
+        given = ", ".join("None" if gradient is None else str(tuple(gradient.shape)) for gradient in gradients)
+        raise InvalidInputError(
+            f"{type(self).__name__} must give descend() a gradient, or None, for each tensor of Λ, of shape {shapes}, "
+            f"not {given or 'nothing'}"
+        )
 
     def state_dict(self) -> dict[str, Any]:
         """Return Λ and Adam's moments."""

@@ -9,12 +9,14 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib import import_module
 from importlib.util import find_spec
+from inspect import Signature, isfunction, ismethod, signature
 from pathlib import Path
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 from nasbench1shot1.ground.errors import InvalidInputError, UserError, alternatives, quote, unknown_name
 
+PACKAGE = __name__.partition(".")[0]
 IMPORT_ADVICE = "install it, run the command in its folder, set PYTHONPATH, or correct its name"
 """What to do about a module that cannot be imported, for messages."""
 
@@ -28,15 +30,53 @@ def imported(reference: str) -> Any:
 def imported_module(module: str) -> ModuleType:
     """Import a module that a user named.
 
-    Raises the errors of the import, and UserError if the module calls `sys.exit()`.
+    Raises the errors of the import, and UserError if the module calls `sys.exit()` or has a syntax error.
     """
     try:
         return import_module(module)
+    except SyntaxError as error:
+        where = f"{error.filename}, line {error.lineno}"  # perhaps another module, which this one imports
+        raise UserError(f"importing '{module}' fails, because of a syntax error in {where} ({error.msg})") from error
     except SystemExit as stop:
         raise UserError(
             f"the module '{module}' exits Python when it is imported: put the code that only a script should run under "
             'if __name__ == "__main__":'
         ) from stop
+
+
+@lru_cache(maxsize=256)
+def check_overrides(own: type) -> None:
+    """Raise InvalidInputError unless a class overrides public methods and properties of this package by their kind.
+
+    A method must accept all arguments with which this package may call it. A property must stay a property, or become a
+    plain value: a method in its place would count as true wherever the property is read.
+    """
+    for base in own.__mro__:
+        if base.__module__.startswith(f"{PACKAGE}."):
+            for name, given in vars(base).items():
+                if not name.startswith("_") and (found := getattr(own, name)) is not getattr(base, name):
+                    _check_override(f"{own.__name__}.{name}", found, given, getattr(base, name))
+
+
+def _check_override(name: str, found: Any, given: Any, based_on: Any) -> None:
+    """Raise InvalidInputError unless an attribute is of the kind of the attribute that it overrides."""
+    if isinstance(given, property):
+        if isfunction(found) or ismethod(found):
+            raise InvalidInputError(f"{name} must be a property, not a method: put @property before its definition")
+    elif isinstance(given, FunctionType | classmethod | staticmethod):
+        if not callable(found):
+            raise InvalidInputError(f"{name} must be a method, not an object of type {type(found).__name__}")
+        _check_signature(name, signature(found), signature(based_on))
+
+
+def _check_signature(name: str, own: Signature, base: Signature) -> None:
+    """Raise InvalidInputError unless a method accepts the arguments of the method that it overrides."""
+    by_name = {key: key for key, parameter in base.parameters.items() if parameter.kind is parameter.KEYWORD_ONLY}
+    try:
+        own.bind(*(key for key in base.parameters if key not in by_name), **by_name)
+    except TypeError as error:
+        takes, wanted = ("(" + ", ".join(each.parameters) + ")" for each in (own, base))
+        raise InvalidInputError(f"{name}() must accept the arguments {wanted}, not {takes}") from error
 
 
 def require_package(package: str, what: str, extra: str = "", install: str = "") -> None:
@@ -108,6 +148,8 @@ class Group:
             advice = "correct its name"
             if not hasattr(holder, attribute) and (classes := self._classes_of(holder)):
                 advice = f"choose {alternatives(classes)}"
+            elif module in sys.stdlib_module_names:  # such as random, which hides a user's random.py or is hidden by it
+                advice = f"'{module}' is a module of Python: give your module another name"
             return getattr(holder, attribute)
         except (ImportError, AttributeError, ValueError, TypeError) as error:
             if "." in attribute:  # such as f.<locals>.Mine, a class that a function defines
