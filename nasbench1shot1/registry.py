@@ -277,7 +277,7 @@ def _check_kind(name: str, group: str, other: str, what: str) -> None:
         raise InvalidInputError(f"'{name}' is {what}")
 
 
-def _checked_class(name: str, found: Any, base: type, what: str) -> Any:
+def _checked_class(name: str, found: Any, base: type[Any], what: str) -> Any:
     if not (isinstance(found, type) and issubclass(found, base)):
         raise InvalidInputError(f"'{name}' is not {what}: name a subclass of nb.{base.__name__}")
     if lacking := sorted(getattr(found, "__abstractmethods__", ())):
