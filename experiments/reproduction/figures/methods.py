@@ -47,7 +47,7 @@ def _comparison(where: str, *spaces: str, defaults: Mapping[str, Mapping[str, An
 
 
 METHOD_FIGURES = {
-    "methods": _comparison("three spaces of NAS-Bench-101", "s1", "s2", "s3"),
+    "methods": _comparison("spaces of NAS-Bench-101", "s1", "s2", "s3"),
     "methods-nb201": _comparison("NAS-Bench-201", "nb201"),
     "methods-size": _comparison("NATS-Bench's size space", "nats-size", defaults=nats_size.BENCHMARK.scale_defaults),
 }
