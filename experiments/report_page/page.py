@@ -51,7 +51,7 @@ from nasbench1shot1.experiments.report_page.subjects import Subject
 from nasbench1shot1.experiments.report_page.trainings import HEADING as LEARNING
 from nasbench1shot1.experiments.report_page.trainings import SPLITS, Trainings, trained_networks
 from nasbench1shot1.ground.errors import UserError, flag, in_words
-from nasbench1shot1.ground.text import counted
+from nasbench1shot1.ground.text import counted, typed
 from nasbench1shot1.tables.names import bundled_tables
 
 FOLDER = "nasbench1shot1.experiments.report_page"
@@ -321,9 +321,7 @@ def _values(values: Iterable[object]) -> str:
 
 
 def _text(value: object) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return typed(value) if isinstance(value, bool | str) else json.dumps(value, ensure_ascii=False)
 
 
 # Commands -------------------------------------------------------------------------------------------------------------

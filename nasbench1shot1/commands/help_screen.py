@@ -12,6 +12,7 @@ from typing import Any, get_origin
 
 from nasbench1shot1.commands.options import Option, command_options
 from nasbench1shot1.ground.errors import flag
+from nasbench1shot1.ground.text import typed
 from nasbench1shot1.registry import listed_names
 from nasbench1shot1.runs.options import Form
 
@@ -137,11 +138,9 @@ def _default_in_words(value: Any, words: str, others: Mapping[str, Any]) -> str:
 
 def _format_default(value: Any) -> str:
     """Return a default as a user writes it: 1e-6 instead of 1e-06."""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
     if isinstance(value, float):
         return f"{value:g}".replace("e+0", "e").replace("e-0", "e-")
-    return " ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+    return " ".join(map(str, value)) if isinstance(value, tuple) else typed(value)
 
 
 Setting = tuple[str, str]
